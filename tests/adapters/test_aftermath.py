@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from adapters.contract.chat import GROWS, Ability, Button, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
 from adapters.contract.files import MOST_TEXT_BYTES, spelled_out
 from adapters.contract.pacing import Urgency
-from adapters.delivery.aftermath import MOST_MOVES, MOST_SHIELDED, MOST_UNREADABLE, MOST_UPLOADS, failed
+from adapters.delivery.aftermath import (
+    MOST_MOVES,
+    MOST_SHIELDED,
+    MOST_UNREADABLE,
+    MOST_UPLOADS,
+    NOT_LET_IN_MS,
+    behind,
+    failed,
+)
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import (
     BLOCKS_MS,
@@ -26,6 +34,7 @@ from adapters.delivery.reconcile import (
     Part,
     PartFailure,
     begun,
+    new_part,
     next_step,
     settled,
 )
@@ -479,3 +488,23 @@ def test_a_part_that_is_sent_from_chat_to_chat_comes_to_its_end() -> None:
         assert part.row.state is DeliveryState.WANTED
     (part,) = refused(part, Cause.MOVED, creating=True)
     assert part.row.state is DeliveryState.FAILED
+
+
+def test_what_stands_behind_a_lost_message_and_is_of_another_turn_stays_where_it_is() -> None:
+    before = settled(begun(part_of(content("one"))[1], 0, repeated=False), "1", content("one"), Ability.KEYED, 0)
+    other = new_part(WantedPart("b", 0, content("two"), final=True), "telegram/1/2/", "another", 9)
+    other = settled(other, "2", content("two"), Ability.KEYED, 0)
+    mine = new_part(WantedPart("b", 1, content("three"), final=True), "telegram/1/2/", before.row.origin, 8)
+    mine = settled(mine, "3", content("three"), Ability.KEYED, 0)
+    lost = refused(before, Cause.NO_MESSAGE, creating=False)
+    made = behind(before, lost, [before, other, mine], 5)
+    assert {one.row.origin for one in made} == {before.row.origin}
+
+
+def test_a_bot_that_is_not_let_in_waits_before_it_tries_again() -> None:
+    _, part = part_of(content("one"))
+    (after,) = failed(
+        begun(part, 0, repeated=False), CallFailed(Fate.REFUSED, "no", cause=Cause.NOT_LET_IN), Ability.KEYED,
+        creating=True, now=1_000, share=0.5,
+    )  # fmt: skip
+    assert (after.row.state, after.row.retry_at) == (DeliveryState.WANTED, 1_000 + NOT_LET_IN_MS)

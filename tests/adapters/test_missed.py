@@ -16,6 +16,7 @@ from adapters.discord import missed as of_discord
 from adapters.discord.missed import HEARD, PERSON, DiscordGaps
 from adapters.slack import missed as of_slack
 from adapters.slack.missed import SlackGaps, number_of, ts_of
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 BOT = "discord/1"
@@ -186,7 +187,7 @@ class Discord:
         self.said, self.taken, self.asked = said, list[int](), list[int]()
         self.shard = shard
         self.channel = SimpleNamespace(id=77, guild=None)
-        client = SimpleNamespace(get_channel=lambda _: self.channel)
+        client = SimpleNamespace(get_channel=gives(self.channel))
         port = SimpleNamespace(client=client, history=self._history, opened=self._opened)
         self.gaps = DiscordGaps(
             BOT, cast("Any", stored), cast("Any", port), self.clock, cast("Any", self._take), lambda _: None

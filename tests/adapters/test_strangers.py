@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from adapters.contract.callers import ANYBODY, Caller, Callers
+from adapters.contract.callers import ANYBODY, Allowance, Caller
 from adapters.http.common import NAMED, Problem, caller_of
 from gateway.console.access import Access
 
 OWN = "gate.example"
 
 
-class Keys(Callers):
+class Keys:
     """One key is good; whoever shows none is served if there is no need for one."""
 
     def __init__(self, *, keyless: bool) -> None:
@@ -27,6 +27,13 @@ class Keys(Callers):
     def who(self, shown: str, headers: Mapping[str, str]) -> Caller | None:
         del headers
         return Caller("good") if shown == "good" else ANYBODY if self._keyless else None
+
+    def left(self, caller: Caller) -> Sequence[Allowance]:
+        del caller
+        return ()
+
+    def holds(self, caller: Caller) -> bool:
+        return caller.key == "good"
 
 
 def status(host: str, *, keyless: bool, origin: str = "", key: str = "", named: str | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from agent_core.driver import closing
-from agent_core.driver.closing import AFAR_SECONDS, FLUSH_SECONDS, Closer, NoHerald, TurnIdentity, TurnJournal
+from agent_core.driver.closing import FLUSH_SECONDS, SOON_SECONDS, Closer, NoHerald, TurnIdentity, TurnJournal
 from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.watcher import NobodyAfar
 from agent_core.driver.work import World
@@ -34,7 +34,7 @@ from agent_core.turn.events import (
 )
 from tests.agent_core.test_closer import PART, end_of
 from tests.agent_core.test_closer import World as Chat
-from tests.agent_core.turns import Rig, opened
+from tests.agent_core.turns import Rig, gives, opened
 
 CLOCK = SystemClock()
 ME = TurnIdentity("t", "s", 7)
@@ -80,16 +80,16 @@ def said(text: str) -> TextArrived:
 
 
 async def test_each_thing_is_written_once_and_what_could_not_be_leaves_no_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closing, "STORING", SimpleNamespace(seconds=lambda _: 0.0))
+    monkeypatch.setattr(closing, "STORING", SimpleNamespace(seconds=gives(0.0)))
     store, of = Stored(StorageUnavailable("away"), Conflict("odd")), Of()
     journal = journal_of(store, of)
     journal.note([said("a"), said("b")])
     with pytest.raises(Conflict):
-        await journal.commit([])
+        await journal.commit()
     journal.note([said("c"), ToolStarted(at=6, call="c1")])
-    await journal.commit([])
+    await journal.commit()
     journal.note([said("d")])
-    await journal.commit([])
+    await journal.commit()
     assert store.rows == [0, 1, 2], "what came next takes the places of what was not stored"
     assert store.kinds == ["TextArrived", "ToolStarted", "TextArrived"]
 
@@ -100,14 +100,14 @@ async def test_what_was_streamed_and_is_written_is_not_written_soon_once_more() 
     journal.note([said("a")])
     journal.streamed([said("a")])
     assert journal._timer is not None
-    await journal.commit([])
+    await journal.commit()
     assert journal._timer is None
 
 
-@pytest.mark.parametrize(("watched", "seconds"), [(False, FLUSH_SECONDS), (True, AFAR_SECONDS)])
+@pytest.mark.parametrize(("watched", "seconds"), [(False, FLUSH_SECONDS), (True, SOON_SECONDS)])
 async def test_text_is_stored_sooner_where_somebody_sees_nothing_else(watched: bool, seconds: float) -> None:
     of = Of()
-    journal = journal_of(Stored(), of, SimpleNamespace(watched=lambda _: watched))
+    journal = journal_of(Stored(), of, SimpleNamespace(watched=gives(watched)))
     journal.note([said("a")])
     journal.streamed([said("a")])
     assert journal._timer is not None
@@ -146,9 +146,9 @@ def driver_of() -> TurnDriver:
     none = cast("Any", None)
     closer: Any = SimpleNamespace(herald=NoHerald())
     world = World(
-        none, ToolRegistry([]), CLOCK, SystemIds(CLOCK), lambda *_: None, lambda: None, closer,
+        none, ToolRegistry([]), CLOCK, SystemIds(CLOCK), gives(None), gives(None), closer,
     )  # fmt: skip
-    caller: Any = SimpleNamespace(silence_seconds=1.0, offered=lambda _: ())
+    caller: Any = SimpleNamespace(silence_seconds=1.0, offered=gives(()))
     return TurnDriver(world, ME, caller, none)
 
 
@@ -190,7 +190,7 @@ async def test_how_far_a_tool_was_is_not_shown_when_it_has_returned() -> None:
 class Reader:
     """The tool of a run."""
 
-    spec = ToolSpec("read", "for tests", {"type": "object"}, EffectClass.PURE)
+    spec = ToolSpec("send", "for tests", {"type": "object"}, EffectClass.EFFECT)
 
     def __init__(self, of: Run) -> None:
         self._of = of
@@ -209,14 +209,14 @@ class Run:
         self.may_return.set()
         self.may_reply, self.asked = asyncio.Event(), asyncio.Event()
         self.may_reply.set()
-        self.tool = "read"
+        self.tool = "send"
         self.turns = self.deliveries = self.hooks = self.ownership = self
         self.calls = 0
-        closer = Closer(cast("Any", self), lambda _: None, lambda *_: None)
+        closer = Closer(cast("Any", self), gives(None), gives(None))
         world = World(
-            cast("Any", self), ToolRegistry([Reader(self)]), CLOCK, SystemIds(CLOCK), lambda *_: None, lambda: None, closer,
+            cast("Any", self), ToolRegistry([Reader(self)]), CLOCK, SystemIds(CLOCK), gives(None), gives(None), closer,
         )  # fmt: skip
-        caller: Any = SimpleNamespace(silence_seconds=60.0, offered=lambda _: ("read",), call=self._call)
+        caller: Any = SimpleNamespace(silence_seconds=60.0, offered=gives(("send",)), call=self._call)
         self.driver = TurnDriver(world, ME, caller, self._context, cast("Any", self))
         self.driver.opening(opened())
 

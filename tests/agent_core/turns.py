@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from agent_core.causes import BreakCause
 from agent_core.failures.exits import Exit, ExitCode
@@ -38,6 +40,7 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.view import View, view
 
+T = TypeVar("T")
 TOOLS = (
     ToolFacts("read", EffectClass.PURE),
     ToolFacts("write", EffectClass.KEYED),
@@ -47,6 +50,15 @@ TOOLS = (
 )
 ROUTE = Route("m1", "host", "k1")
 SETTINGS = TurnSettings(routes=(ROUTE,), tools=TOOLS, can_approve=True, rules=RULES)
+
+
+def gives(what: T) -> Callable[..., T]:
+    """What gives this, whatever it is called with."""
+
+    def given(*_: object) -> T:
+        return what
+
+    return given
 
 
 def opened(settings: TurnSettings = SETTINGS, at: int = 1_000) -> TurnOpened:

@@ -11,9 +11,10 @@ import pytest
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.store.store import StorageUnavailable
-from gateway.chats.arrival import AGAIN_SECONDS, Arrivals
+from gateway.chats.arrival import AGAIN_SECONDS, Arrivals, move_chat
 from gateway.people.access import PersonStanding
 from gateway.people.routing import GroupRules
+from gateway.queues.queues import Queues
 from tests.store.support import FakeClock
 
 CHAT = ChatAddress("telegram", "1", "2")
@@ -170,3 +171,21 @@ async def test_the_pictures_of_an_album_are_for_us_with_the_one_that_says_so_and
     assert world.done == ["take", "take"]
     await world.arrivals.receive(picture("8"), CURSOR)
     assert world.done == ["take", "take", "confirmed"]
+
+
+async def test_a_chat_with_another_id_has_it_in_the_store_in_memory_and_where_it_is_shown() -> None:
+    moved: list[tuple[str, ...]] = []
+
+    async def stored(*what: str) -> None:
+        moved.append(("stored", *what))
+
+    queues = Queues()
+    mine, other = queues.at("telegram/1/5//"), queues.at("telegram/1/6//")
+    queues.own(mine, "s1", 1)
+    queues.own(other, "s2", 1)
+    store: Any = SimpleNamespace(sessions=SimpleNamespace(move_chat=stored))
+    outbox: Any = SimpleNamespace(surfaces=SimpleNamespace(move=lambda *what: moved.append(("shown", *what))))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    await move_chat(store, queues, outbox, ChatAddress("telegram", "1", "5"), "-9")
+    assert moved == [("stored", "telegram/1/", "5", "-9"), ("shown", "telegram", "1", "5", "-9")]
+    assert (mine.key, other.key) == ("telegram/1/-9//", "telegram/1/6//")
+    assert queues.known("telegram/1/-9//") is mine

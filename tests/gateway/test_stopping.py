@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,6 +20,7 @@ from gateway.queues.queue import Running
 from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
 from gateway.sessions.stopping import TurnStopping
 from gateway.sharing.portion import Portion
+from tests.agent_core.turns import gives
 from tests.gateway.test_runner import Driver, World, running
 from tests.gateway.test_slots import message
 from tests.store.support import FakeClock
@@ -93,9 +95,7 @@ async def test_a_stop_of_a_turn_that_was_taken_up_waits_for_no_place(*, all_of_i
         world.runner.add(first, message("a", 1))
         await world.until(lambda: first.running)
         waits = Driver(world, [message("b", 2)])
-        seen = SimpleNamespace(
-            subscribe=lambda _: None, unsubscribe=lambda _: None, current_view=lambda: None, over=True
-        )
+        seen = SimpleNamespace(subscribe=gives(None), unsubscribe=gives(None), current_view=gives(None), over=True)
         waits.seen, waits.over = seen, True  # type: ignore[attr-defined]
         cast("Any", waits.turn).exit = None
         second.running = Running(cast("Any", waits), (message("b", 2),))
@@ -114,14 +114,17 @@ async def test_a_decision_counts_for_a_call_that_waits_for_one_and_lasts_as_long
     state: ActivityState, wanted: Lasting, verdict: Verdict
 ) -> None:
     offers = (Lasting.ONCE, Lasting.CONVERSATION)
-    told: list[Any] = []
+    told: list[object] = []
+
+    def tell(one: object) -> bool:
+        told.append(one)
+        return True
+
     activity = SimpleNamespace(state=state, offers=offers, name="send", arguments="{}")
-    turn = SimpleNamespace(round=SimpleNamespace(activity=lambda _: activity))
-    running_: Any = SimpleNamespace(
-        driver=SimpleNamespace(turn=turn, tell=lambda one: told.append(one) or True), messages=()
-    )
+    turn = SimpleNamespace(round=SimpleNamespace(activity=gives(activity)))
+    running_: Any = SimpleNamespace(driver=SimpleNamespace(turn=turn, tell=tell), messages=())
     async with running() as world:
-        made = replace(stopping(world, Noted()), queues=cast("Any", SimpleNamespace(turn_in=lambda *_: running_)))
+        made = replace(stopping(world, Noted()), queues=cast("Any", SimpleNamespace(turn_in=gives(running_))))
         counts = await made.approve(SessionKey("api", "", "a"), "t", "c", verdict, "ada", wanted)
     assert counts == (state is ActivityState.APPROVAL)
     lasts = wanted if verdict is Verdict.GIVEN and wanted in offers else Lasting.ONCE
@@ -148,7 +151,7 @@ class Memory:
     async def delete(self, owner: str, kind: str, name: str) -> None:
         self.kept.get((owner, kind), {}).pop(name, None)
 
-    async def of_kind(self, kind: str, most: int) -> list[object]:
+    async def of_kind(self, kind: str, most: int) -> Sequence[object]:
         return [entries for (_, one), entries in self.kept.items() if one == kind and entries][:most]
 
 
