@@ -12,6 +12,7 @@ import json
 import re
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from io import BytesIO
@@ -39,7 +40,14 @@ KEPT_SECONDS = 30.0
 LARGE_BYTES = 262_144
 """A larger file is sent in pieces, as the socket takes them: whole, there were four copies of it, and others waited while they were made."""
 FORM = CIMultiDict({"Content-Type": "application/x-www-form-urlencoded"})
+
+
+class NoAuthorities(ssl.SSLError):
+    """Nobody can be trusted: what SSL_CERT_FILE or SSL_CERT_DIR name cannot be read."""
+
+
 BEFORE = (
+    NoAuthorities,
     aiohttp.ClientConnectorError,
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientHttpProxyError,
@@ -80,12 +88,13 @@ def trusted() -> ssl.SSLContext:
 class Wire(BaseRequest):
     """Implements the library's interface. `initialize` before use, `shutdown` at the end; again and again, if need be."""
 
-    __slots__ = ("_proxy", "_proxy_auth", "_read_seconds", "_session", "date")
+    __slots__ = ("_open", "_proxy", "_proxy_auth", "_read_seconds", "_session", "date")
 
     def __init__(self, address: str, *, read_seconds: float, proxy: str) -> None:
         """`address` is the Bot API's; a `proxy` is used in the place of what the environment names for it."""
         self._read_seconds = read_seconds
         self._proxy, self._proxy_auth = named_in(proxy) if proxy else proxy_of(address)
+        self._open = False
         self._session: aiohttp.ClientSession | None = None
         self.date = ""
         """What the last answer said that the time is."""
@@ -97,14 +106,24 @@ class Wire(BaseRequest):
 
     @override
     async def initialize(self) -> None:
+        self._open = True
+        with suppress(OSError):  # told by the first call, which may find it better
+            self._begun()
+
+    def _begun(self) -> aiohttp.ClientSession:
+        """Raises OSError for authorities that cannot be read."""
+        if not self._open:
+            raise RuntimeError("The connections to Telegram are not open.")
         if self._session is None:
             connector = OwnAnswers(limit=CONNECTIONS, ssl=trusted(), keepalive_timeout=KEPT_SECONDS)
             self._session = aiohttp.ClientSession(
                 connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": self.USER_AGENT}
             )
+        return self._session
 
     @override
     async def shutdown(self) -> None:
+        self._open = False
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -121,12 +140,14 @@ class Wire(BaseRequest):
         pool_timeout: ODVInput[float] = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
         del write_timeout, connect_timeout, pool_timeout  # whoever waits for a call gives it up in time
-        if self._session is None:
-            raise RuntimeError("The connections to Telegram are not open.")
+        try:
+            session = self._begun()
+        except OSError as error:
+            raise NetworkError("nobody can be trusted") from NoAuthorities(str(error))
         read = read_timeout if isinstance(read_timeout, int | float) else self._read_seconds
         data, headers = (None, None) if request_data is None else _body(request_data)
         try:
-            async with self._session.request(
+            async with session.request(
                 method, url, data=data, headers=headers, allow_redirects=False, proxy=self._proxy,
                 proxy_auth=self._proxy_auth, timeout=_limits(read),
             ) as answer:  # fmt: skip

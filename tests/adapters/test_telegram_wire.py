@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -20,8 +21,9 @@ from yarl import URL
 
 from adapters.contract.chat import CallFailed, Cause, ChatAddress, Content, ContentKind, Fate
 from adapters.contract.files import LARGE, FileHosts, FileSource
+from adapters.refusing import NOT_SECURE
 from adapters.telegram.port import TelegramPort
-from adapters.telegram.wire import Wire, encoded, form_of, plain_name
+from adapters.telegram.wire import Wire, encoded, form_of, plain_name, trusted
 from adapters.text.styled import Styled
 from agent_core.model.transport import named_in
 from tests.fakes.telegram.params import disposition
@@ -235,3 +237,19 @@ async def test_a_proxy_that_lets_nobody_through_says_so_and_nothing_was_sent() -
             await TelegramPort(bot, FileSource(FileHosts(())), drafts=True).create(CHAT, SAID, "k")
         await wires[0].shutdown()
     assert error.value.fate is Fate.NOT_SENT
+
+
+async def test_authorities_that_cannot_be_read_are_told_by_each_call_until_they_can(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nothing.pem"))
+    trusted.cache_clear()
+    try:
+        async with telegram(lambda _: [sent(7)]) as (port, asked):
+            with pytest.raises(CallFailed, match=NOT_SECURE.format()) as error:
+                await port.create(CHAT, SAID, "k")
+            assert (error.value.fate, asked) == (Fate.NOT_SENT, [])
+            monkeypatch.delenv("SSL_CERT_FILE")
+            assert await port.create(CHAT, SAID, "k") == "7"
+    finally:
+        trusted.cache_clear()
