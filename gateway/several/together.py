@@ -185,7 +185,7 @@ async def together(
 
     calls = NodeCalls(place, _hearing(portion, hub, far, look), missed)
     signals.listen(told, TurnClosed)
-    portion.tell, portion.tell_later = calls.call, calls.call_later
+    portion.tell = calls.call
     portion.far, portion.words[PEOPLE] = far, people.ring
     portion.asked = partial(carry_out, hub, calls.call)
     _rates_together(portion, hub.doors.meters, chats.members, store.writing.clock)

@@ -71,6 +71,16 @@ class Changed(StrEnum):
     """A turn has not ended yet."""
 
 
+class Says(Protocol):
+    """Has others hear a word, now or (not `soon`) with the next one."""
+
+    def __call__(self, word: str, /, *, soon: bool = True) -> None: ...
+
+
+def _nobody_hears(word: str, /, *, soon: bool = True) -> None:
+    del word, soon
+
+
 class Far(Protocol):
     """Passes on to its owner what is wanted of a conversation, by its key. As `gateway.sessions.stopping.TurnStopping`."""
 
@@ -190,8 +200,7 @@ class Portion:
         """The gateways that are there, this one among them."""
         self.owners: Mapping[str, int | None] = {}
         """Who has which slice, as of the last look."""
-        self.tell: Callable[[str], None] = lambda _: None
-        self.tell_later: Callable[[str], None] = lambda _: None
+        self.tell: Says = _nobody_hears
         """Has all others hear a word; see `gateway.several.together`."""
         self.afar = FarWatchers(self._say)
         """Who watches what at another gateway than the one that runs it."""
@@ -242,8 +251,7 @@ class Portion:
         """Something of which there is a limit a minute was let through here: it counts at all gateways. Of what seldom comes to another one they are not
         told at once, but with the next words."""
         if not self.whole and len(self.peers) > 1:
-            tell = self.tell if soon else self.tell_later
-            tell(f"{RATE}:{orjson.dumps([next(self._let), what, *names]).decode()}")
+            self.tell(f"{RATE}:{orjson.dumps([next(self._let), what, *names]).decode()}", soon=soon)
 
     def hear_of_rate(self, said: str) -> None:
         """The same, at the others."""

@@ -49,14 +49,13 @@ class NodeCalls:
         self._bell = Bell()
         self._later: asyncio.TimerHandle | None = None
 
-    def call(self, word: str) -> None:
-        """Have all others hear it."""
-        if self._kept(word):
+    def call(self, word: str, /, *, soon: bool = True) -> None:
+        """Have all others hear it, now or with the next word, or in a while."""
+        if not self._kept(word):
+            return
+        if soon:
             self._bell.ring()
-
-    def call_later(self, word: str) -> None:
-        """The same with the next word, or in a while."""
-        if self._kept(word) and self._later is None:
+        elif self._later is None:
             self._later = asyncio.get_running_loop().call_later(LATER_SECONDS, self._bell.ring)
 
     def _kept(self, word: str) -> bool:

@@ -214,14 +214,13 @@ class SimCalls:
     def __init__(self, _place: object, heard: Callable[[str], None], missed: Callable[[], None]) -> None:
         self._loop, self._server, self._heard = cast("Any", asyncio.get_running_loop()), SERVER[-1], heard
 
-    def call(self, word: str) -> None:
+    def call(self, word: str, /, *, soon: bool = True) -> None:
+        del soon
         server = self._server
         for other in server.listening:
             reached = self._loop not in server.cut_off and other._loop not in server.cut_off
             if other is not self and reached and server.draw.random() >= server.lost:
                 other._loop.call_later(server.draw.choice((0.001, 0.01, 0.3)), other._heard, word)
-
-    call_later = call
 
     async def run(self) -> None:
         self._server.listening.append(self)
