@@ -334,7 +334,8 @@ class TurnDriver:
     async def _take(self, events: Sequence[Event]) -> list[Effect]:
         """Feed events, commit them with what they lead to, then let them be seen. What is still to be performed."""
         # Text alone needs no commit to be seen, also while the storage is away. What could not be stored stays held.
-        if events or [one for one in self._effects if self._journal.unwritten or not isinstance(one, CallModel)]:
+        unwritten = self._journal.unwritten
+        if events or [one for one in self._effects if unwritten or not isinstance(one, CallModel)]:
             self.seen.hold()
         effects, self._effects = self._effects, []
         for event in events:
