@@ -217,7 +217,7 @@ def shared(*, mine: bool) -> Portion:
     portion = Portion(whole=False)
     portion.mine = lambda _: mine  # type: ignore[method-assign]
     portion.said = []  # type: ignore[attr-defined]
-    portion.tell = lambda word, *, soon=True: portion.said.append(word)  # type: ignore[attr-defined, misc]
+    portion.tell = lambda word, *, soon=True: portion.said.append((word, soon))  # type: ignore[attr-defined, misc]
     return portion
 
 
