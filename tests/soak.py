@@ -27,8 +27,8 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["tests.sim.run", "--turns", str(half), "--seed", str(seed), "--all"] for seed in (10_000_000, 15_000_000)
         ],
         "several gateways, simulated": [
-            ["tests.sim.run", "--turns", str(round(3_000 * share)), "--seed", str(seed), "--all"]
-            for seed in (21_000_000, 26_000_000)
+            ["tests.sim.run", "--turns", str(round(2_000 * share)), "--seed", str(seed), "--all"]
+            for seed in (21_000_000, 22_000_000, 26_000_000)
         ],
         "exploration": [["tests.explore.run", "--transitions", str(round(1_000_000 * share))]],
         "knowledge": [

@@ -55,6 +55,8 @@ REST_SECONDS = 6.0
 CALM_SEEDS = range(25_000_000, 30_000_000)
 """Scenarios in which nothing happens to gateways and no word is lost, and in which whatever looks does so each minute: so that who was not woken by
 a word is late by tens of seconds."""
+BEHIND_SEEDS = range(22_000_000, 25_000_000)
+"""Scenarios in which a gateway stands still just when it has stored that it begins a call: when it goes on, that may be another one's."""
 BEFORE_SECONDS = 4.0
 """Until then it is settled whose a conversation is."""
 SELDOM_SECONDS = 60.0
@@ -86,7 +88,7 @@ class Blow:
     at: float
     which: int
     kind: str
-    """``kill``, ``stop`` (for a while), ``part`` (nothing reaches it), ``drain``."""
+    """``kill``, ``stop`` (for a while), ``behind`` (the same, behind its next call), ``part`` (nothing reaches it), ``drain``."""
     seconds: float
 
 
@@ -119,6 +121,8 @@ def plan(seed: int) -> tuple[Plan, list[Blow], list[float]]:
              draw.choice((0.5, 3.5, 6.0, 9.0)))
         for _ in range(draw.choice((0, 1, 2, 4)))
     ]  # fmt: skip
+    if seed in BEHIND_SEEDS:
+        blows = [Blow(draw.uniform(2.0, 12.0), which, "behind", draw.choice((6.0, 9.0))) for which in range(gateways)]
     clocks = [draw.choice((0.0, 0.0, 2.0, -130.0, 240.0)) if blows else 0.0 for _ in range(gateways)]
     stops = [(f"s{draw.randint(0, 2)}", draw.uniform(3, 25)) for _ in range(draw.choice((0, 0, 1)))]
     of = Plan(seed, said, stops, [], draw.choice((0.0, 0.1, 0.3)), False, [], False)
@@ -214,6 +218,8 @@ class Process:
     number: int
     loop: SimLoop
     frozen_until: float = 0.0
+    frozen_behind: float = 0.0
+    """For so long it stands still behind its next call."""
     parted_until: float = 0.0
     killed: bool = False
     ending: bool = False
@@ -261,6 +267,7 @@ class Process:
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(shared_store(cluster.path, loop, clock, cluster.ids))
             self.store = store
+            self._stand_still_behind_calls(store)
             client = WatchedClient(self, clock, Script(draw, cluster.plan.trouble))
             tools = ToolRegistry([WatchedTool(self, name, draw) for name in EFFECTS], result_chars=10_000)
             spender, signals = await stack.enter_async_context(Spender(store, BUDGETS, clock)), Signals()
@@ -298,6 +305,16 @@ class Process:
             for task in [*self.tasks]:
                 task.cancel()
             await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def _stand_still_behind_calls(self, store: Store) -> None:
+        intend = store.turns.intend
+
+        async def intended(*given: Any) -> None:
+            await intend(*given)
+            if self.frozen_behind:
+                self.frozen_until, self.frozen_behind = self.cluster.now + self.frozen_behind, 0.0
+
+        cast("Any", store.turns).intend = intended
 
     async def _leads(self) -> None:
         """What is done once for all."""
@@ -473,6 +490,8 @@ class Cluster:
                 self.again.append((self.now + blow.seconds, blow.which))
             case "stop":
                 process.frozen_until = self.now + blow.seconds
+            case "behind":
+                process.frozen_behind = blow.seconds
             case "part":
                 process.parted_until = self.now + blow.seconds
                 self.server.cut_off.add(process.loop)
