@@ -49,14 +49,14 @@ class Behind:
     attempt: int = 0
     not_before_ms: int = 0
     """By the monotonic clock."""
-    leisure: bool = False
-    """Others come first, and not many such places are read in a minute."""
+    leisure: float = 0.0
+    """If it is not 0, others come first, and not many such places are read in a minute; of these, the greater its chance, the sooner."""
 
 
-def lot(place: str, since_ms: int) -> int:
+def lot(place: str, since_ms: int, chance: float) -> int:
     """Which place's turn comes first at leisure: the greatest, and with each gap another. Where connections go from gateway to gateway every
     minute, the same ones would else come first each time, and the others never. Pure."""
-    return crc32(f"{place} {since_ms}".encode())
+    return round(crc32(f"{place} {since_ms}".encode()) * chance)
 
 
 Item = TypeVar("Item")
@@ -116,7 +116,7 @@ class Backlog:
         since_ms: int | None = None,
         *,
         pause_seconds: float = 0.0,
-        leisure: bool = False,
+        leisure: float = 0.0,
     ) -> None:
         """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is,
         and is read as soon as either wants it."""
@@ -128,9 +128,8 @@ class Backlog:
                 self._behind[place] = Behind(mark, since, not_before_ms=not_before_ms, leisure=leisure)
             else:
                 sooner = min(known.not_before_ms, not_before_ms)
-                self._behind[place] = replace(
-                    known, since_ms=since, not_before_ms=sooner, leisure=known.leisure and leisure
-                )
+                chance = max(known.leisure, leisure) if known.leisure and leisure else 0.0
+                self._behind[place] = replace(known, since_ms=since, not_before_ms=sooner, leisure=chance)
         self._more.set()
 
     def mark(self, place: str) -> int | None:
@@ -209,11 +208,8 @@ class Backlog:
 
     def _first(self, place: str) -> tuple[bool, bool, int]:
         behind = self._behind[place]
-        return (
-            place in self._hurried,
-            not behind.leisure,
-            lot(place, behind.since_ms) if behind.leisure else behind.mark,
-        )
+        drawn = lot(place, behind.since_ms, behind.leisure) if behind.leisure else behind.mark
+        return place in self._hurried, not behind.leisure, drawn
 
     def _due_ms(self, place: str, now: int) -> int:
         """How long until it is read by itself."""
@@ -244,7 +240,7 @@ class Backlog:
                 self._locks.pop(place, None)
                 self._behind.pop(place, None)
             else:
-                self._behind[place] = replace(self._behind[place], leisure=True)
+                self._behind[place] = replace(self._behind[place], leisure=1.0)
 
     def _failed(self, place: str, error: CallFailed) -> None:
         now = steady_ms(self._clock)

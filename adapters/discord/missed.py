@@ -133,7 +133,7 @@ class DiscordGaps:
         if len(fresh) > MOST_PLACES:
             log.warning("discord.gap_too_wide", channels=len(fresh))
         self._backlog.add(fresh[:MOST_PLACES])
-        self._backlog.add(fresh[MOST_PLACES:], leisure=True)
+        self._backlog.add(fresh[MOST_PLACES:], leisure=1.0)
         if not shard:
             people = [one for one in await self._intake.allowed(self._name) if one.isdigit() and one not in self._met]
             for number, person in enumerate(people, start=1):

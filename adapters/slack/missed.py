@@ -26,6 +26,9 @@ MOST_PAGES = 10
 """So many are taken at once of one place after a gap, from the oldest on; the others at leisure."""
 MOST_CHANNELS, MOST_THREADS = 500, 100
 """So many are looked into at once after a gap: those in which something was most likely said. The others at leisure."""
+SELDOM = 0.1
+"""The chance of a thread of direct messages, against theirs, to be read at leisure before them: there are many more of those, and hardly anybody
+writes in them."""
 THREAD_DAYS = 7.0
 """A thread in which nothing was said for so long is not looked into."""
 HOLD_SECONDS, HOLD_PAUSE_SECONDS = 60.0, 30.0
@@ -143,7 +146,8 @@ class SlackGaps:
         if any(_likely(one)[0] for one in later):
             log.warning("slack.gap_too_wide", channels=len(channels), threads=len(threads))
         self._backlog.add((*channels[:MOST_CHANNELS], *threads[:MOST_THREADS]))
-        self._backlog.add(later, leisure=True)
+        self._backlog.add((one for one in later if _likely(one)[0]), leisure=1.0)
+        self._backlog.add((one for one in later if not _likely(one)[0]), leisure=SELDOM)
 
     # ------------------------------------------------------------------ for what comes in
 

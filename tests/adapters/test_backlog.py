@@ -104,12 +104,12 @@ async def test_what_is_read_at_leisure_comes_last_and_not_all_at_once(monkeypatc
     history = History()
     backlog = Backlog("test/1", history, SystemClock())
     quiet = {"quiet": 8, "quieter": 7, "quietest": 6}
-    backlog.add(quiet.items(), since_ms=1, leisure=True)
+    backlog.add(quiet.items(), since_ms=1, leisure=1.0)
     backlog.add([("a", 3), ("b", 2)])
-    backlog.add([("b", 2)], leisure=True)
+    backlog.add([("b", 2)], leisure=1.0)
     task = asyncio.create_task(backlog.run())
     await asyncio.sleep(0.1)
-    first, second, third = sorted(quiet, key=lambda place: lot(place, 1), reverse=True)
+    first, second, third = sorted(quiet, key=lambda place: lot(place, 1, 1.0), reverse=True)
     assert history.read == [("a", 3), ("b", 2), (first, quiet[first])]
     assert backlog.hurry(third, 1.0), "somebody waits for it"
     await asyncio.sleep(0.05)
@@ -121,8 +121,15 @@ async def test_what_is_read_at_leisure_comes_last_and_not_all_at_once(monkeypatc
 
 @given(st.sets(st.text("abc:0123456789", max_size=20), min_size=1, max_size=20), st.integers(0, 2**41))
 def test_each_place_has_its_turn_however_soon_another_gap_comes(places: set[str], first_gap: int) -> None:
-    firsts = {max(places, key=lambda place: lot(place, first_gap + 20_000 * gap)) for gap in range(1_000)}
+    firsts = {max(places, key=lambda place: lot(place, first_gap + 20_000 * gap, 1.0)) for gap in range(1_000)}
     assert firsts == places
+
+
+@given(st.integers(0, 2**41))
+def test_of_two_kinds_of_places_those_with_the_better_chance_come_first_nearly_always(gap: int) -> None:
+    chances = {f"D{number}": 1.0 for number in range(20)} | {f"D{number}:1": 0.1 for number in range(80)}
+    order = sorted(chances, key=lambda place: lot(place, gap, chances[place]), reverse=True)
+    assert sum(chances[place] == 1.0 for place in order[:20]) >= 10
 
 
 async def test_a_place_that_was_to_wait_is_read_when_there_is_a_gap() -> None:
