@@ -17,7 +17,7 @@ from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.checks.probe import SECONDS, NoReply, ServerReply, no_reply, odd, parsed, skew_of, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
 from adapters.contract.settings import revealed
-from adapters.telegram.section import TelegramSection
+from adapters.telegram.section import TELEGRAM, TelegramSection
 from agent_core.records import dataclass
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def check(settings: TelegramSection, *, wants_all: bool = False, poll: boo
 
 async def _seen(way: _Way, settings: TelegramSection, *, wants_all: bool, poll: bool) -> TelegramSeen:
     me = await way.ask("getMe")
-    own_server = settings.api_base.rstrip("/") != "https://api.telegram.org"
+    own_server = settings.api_base.rstrip("/") != TELEGRAM
     first = judged_me(me, wants_all=wants_all, own_server=own_server)
     name = _result(me).get("username")
     if not isinstance(name, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -22,11 +23,12 @@ from adapters.contract.chat import (
     id_of,
     not_by_edit,
 )
-from adapters.contract.files import LARGE, NOT_GIVEN, UNREADABLE, FileSource, bytes_of, is_voice
+from adapters.contract.files import ELSEWHERE, LARGE, NOT_GIVEN, UNREADABLE, FileSource, bytes_of, is_voice
 from adapters.contract.pacing import Rate
 from adapters.refusing import MISREAD
 from adapters.telegram.errors import failure
 from adapters.telegram.pieces import entities, pieces, shorter
+from adapters.telegram.section import TELEGRAM
 from adapters.text.styled import Styled
 
 if TYPE_CHECKING:
@@ -170,7 +172,9 @@ class TelegramPort(ChatPort):
         if not file.file_path:
             raise CallFailed(Fate.REFUSED, NOT_GIVEN.format(status="no path"), cause=Cause.FILE)
         path = file.file_path.removeprefix(base := f"{self._bot.base_file_url}/")
-        if Path(path).is_absolute():  # a server with --local has put it onto this machine
+        if Path(path).is_absolute():  # a server of the operator's, with --local, has put it onto this machine
+            if base.startswith(f"{TELEGRAM}/"):
+                raise CallFailed(Fate.REFUSED, ELSEWHERE, cause=Cause.FILE)
             return await asyncio.to_thread(_lying_here, Path(path), limit_bytes)
         return await self._files.fetched(f"{base}{quote(path)}", limit_bytes)
 
@@ -192,13 +196,18 @@ class TelegramPort(ChatPort):
 def _lying_here(path: Path, limit_bytes: int) -> bytes:
     """Raises `CallFailed`."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb", opener=_without_waiting) as file:
             data = file.read(limit_bytes + 1)
     except OSError as error:
         raise CallFailed(Fate.REFUSED, UNREADABLE.format(why=error.strerror), cause=Cause.FILE) from error
     if len(data) > limit_bytes:
         raise CallFailed(Fate.REFUSED, LARGE, cause=Cause.FILE)
     return data
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """A pipe would hold up whoever opens it."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _thread(address: ChatAddress) -> int | None:

@@ -11,6 +11,8 @@ from typing_extensions import override
 from adapters.contract.platforms import Amiss, ChatSection
 from adapters.contract.settings import FromOutside, Proxy, Secret, Url, Usual, complaint, revealed
 
+TELEGRAM = "https://api.telegram.org"
+
 
 class TelegramSection(ChatSection):
     """Its keys, and what they say by themselves."""
@@ -19,7 +21,7 @@ class TelegramSection(ChatSection):
     """The token that @BotFather gave."""
     token_file: Path | None = Field(default=None, examples=["telegram.token"])
     """File that holds the token."""
-    api_base: Url = "https://api.telegram.org"
+    api_base: Url = TELEGRAM
     """Address of the Bot API, if you run a server of it yourself."""
     drafts: bool = True
     """Show answers on their way as drafts, in private chats."""

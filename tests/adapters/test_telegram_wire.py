@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -194,6 +195,26 @@ async def test_a_file_that_is_not_to_be_had_is_told_as_one(path: str | None, giv
             await port.fetch("f", 100_000)
     assert error.value.fate is fate
     assert "token" not in error.value.words
+
+
+@pytest.mark.parametrize(("kind", "own", "had"), [("file", True, True), ("file", False, False), ("pipe", True, True)])
+async def test_only_a_server_of_the_operators_names_files_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, own: bool, had: bool
+) -> None:
+    path = tmp_path / "there"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(b"words")
+    async with telegram(lambda _: [result({**FOUND, "file_path": str(path)})]) as (port, _):
+        if not own:
+            monkeypatch.setattr("adapters.telegram.port.TELEGRAM", port._bot.base_file_url.partition("/file/")[0])
+        if had:
+            assert await port.fetch("f", 100) == (b"words" if kind == "file" else b""), "nobody waits for a pipe"
+            return
+        with pytest.raises(CallFailed) as error:
+            await port.fetch("f", 100)
+    assert (error.value.fate, error.value.cause) == (Fate.REFUSED, Cause.FILE)
 
 
 async def test_no_more_of_a_file_is_read_than_may_be_taken() -> None:
