@@ -196,7 +196,7 @@ class TelegramPort(ChatPort):
 def _lying_here(path: Path, limit_bytes: int) -> bytes:
     """Raises `CallFailed`."""
     try:
-        with open(path, "rb", opener=_without_waiting) as file:  # noqa: PTH123 - a `Path` takes no opener
+        with open(path, "rb", opener=_without_waiting) as file:
             data = file.read(limit_bytes + 1)
     except OSError as error:
         raise CallFailed(Fate.REFUSED, UNREADABLE.format(why=error.strerror), cause=Cause.FILE) from error
