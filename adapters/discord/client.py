@@ -180,7 +180,7 @@ class GoingOn(DiscordWebSocket):
         resumes: Session | None = getattr(client, "resumes", None) if initial else None
         if resumes is not None:
             more |= {"session": resumes.session, "sequence": resumes.seq, "gateway": URL(resumes.url), "resume": True}
-        elif not more.get("resume"):
+        elif not more.get("resume") and isinstance(client, BotClient):
             await client.waited_again()
         return await super().from_client(client, initial=initial, **more)
 

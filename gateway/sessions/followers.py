@@ -451,13 +451,15 @@ class Watching:
 
     async def recent(self, queue: SessionQueue) -> None:
         """Load the session's latest closed turns into the queue, once, and again where there are branches of which it does not know."""
-        if queue.recent_loaded:
-            shown = {one.turn for one in queue.recent}
-            if queue.running is not None:
-                shown.add(queue.running.driver.identity.turn)
-            if queue.branches.forked and not shown - {""} <= queue.branches.known:
-                queue.branches = branches_of(await self.store.turns.places(queue.session))
-            return
+        if not queue.recent_loaded:
+            await self._load(queue)
+        shown = None
+        # Until nothing has begun or ended while it was asked: of what ends last nobody is told again.
+        while queue.branches.forked and (now := _shown(queue)) != shown and not now <= queue.branches.known:
+            shown = now
+            queue.branches = branches_of(await self.store.turns.places(queue.session))
+
+    async def _load(self, queue: SessionQueue) -> None:
         queue.recent_loaded = True
         if not queue.session:
             known = await self.store.sessions.by_key(queue.key)
@@ -467,3 +469,9 @@ class Watching:
         await load_recent(self.store, queue, self.messages)
         if len(queue.watchers) > 1:  # the others looked while it was on its way
             queue.wake()
+
+
+def _shown(queue: SessionQueue) -> set[str]:
+    """The turns of which there is something to see."""
+    running = {queue.running.driver.identity.turn} if queue.running is not None else set[str]()
+    return {one.turn for one in queue.recent if one.turn} | running

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from sqlalchemy import Connection, Row, Select, create_engine
+from sqlalchemy import Connection, create_engine
+from typing_extensions import override
 
 from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
@@ -22,6 +23,8 @@ from gateway.explain.ids import CannotExplain
 from gateway.explain.story import Explainer, ToldStory
 from tests import elsewhere
 from tests.chats.harness import Seen
+
+R = TypeVar("R")
 
 NOTICE = "⚠️"
 REFUSED_WORDS = "may not talk to everybody"
@@ -59,8 +62,9 @@ class Direct(StoreAsks):
         super().__init__(SqliteReaders(create_engine("sqlite://")), "the run's database")
         self._conn = conn
 
-    async def all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
-        return self._conn.execute(query).all()
+    @override
+    async def _once(self, ask: Callable[[Connection], R]) -> R:
+        return ask(self._conn)
 
 
 @asynccontextmanager

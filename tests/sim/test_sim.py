@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
+import subprocess
+import sys
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.sim.apart import apart
 from tests.sim.starter import Starter, started
 
 
@@ -30,13 +28,23 @@ def test_some_hundred_turns_of_every_kind_keep_every_law(simulation: Starter) ->
     print(done.said)
 
 
+ALONE = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+from tests.sim.apart import apart
+
+pool = ThreadPoolExecutor(2)
+working = pool.submit(time.sleep, 0.2)
+del pool  # nobody knows of it any more: its threads end when they have done what they do
+assert apart(threading.active_count) == 1
+assert working.done()
+"""
+
+
 def test_nobody_else_is_in_a_process_that_is_forked() -> None:
     """What a thread holds at that moment, SQLite's own lock perhaps, a child would wait for without an end."""
-    pool = ThreadPoolExecutor(2)
-    working = pool.submit(time.sleep, 0.2)
-    del pool  # nobody knows of it any more: its threads end when they have done what they do
-    assert apart(threading.active_count) == 1
-    assert working.done()
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 SOUND = ("252", "4001762", "5001034", "5108", "5109")
