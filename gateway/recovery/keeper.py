@@ -347,13 +347,14 @@ class Keeper:
         if any(item.suspect for item in mine):
             names = [f"{item.kind.value} {item.name}" for item in mine[:NAMED]]
             log.warning("keeper.suspect", what=names, count=len(mine))
+        # Before anything else: an answer that was left comes before those to what is said next.
+        await self._take_parts([item for item in mine if item.kind is LeftKind.PART], taken)
         sessions_taken = [item for item in mine if item.kind is LeftKind.SESSION]
         if sessions_taken:
             await self._take_sessions(sessions_taken, taken)
         commands = [item for item in mine if item.kind is LeftKind.COMMAND]
         for item in commands:
             await self._guarded(item, self._take_command(item, taken))
-        await self._take_parts([item for item in mine if item.kind is LeftKind.PART], taken)
         now = self._clock.monotonic()
         for item in mine:
             if (known := self._open.known.get(item.key)) is not None and known.taken_at is not None:
@@ -409,7 +410,7 @@ class Keeper:
         wanted = {(left.surface, *left.name) for left in lefts}
         rows = await self._store.deliveries.of_all(sorted({left.origin for left in lefts}))
         found = [one for one in rows if (one.row.surface, one.row.origin, one.row.bubble, one.row.part) in wanted]
-        self._parts.take_up(found, taken.epochs, self._turns_to_come())
+        self._parts.take_up(found, taken.epochs, self._turns_to_come() | {one.turn for one in taken.turns})
 
     def _turns_to_come(self) -> set[str]:
         """Open turns that are still to be taken up: what of them is on its way goes on changing."""
