@@ -86,7 +86,10 @@ class _Lane:
         of, name, now = self._of, self.receiver.name, self._of.clock.now_ms()
         if self.row.off or not of.store.ownership.lease_ok():
             return LOOK_SECONDS
-        waiting = await of.store.hooks.due(name, now, PAGE + len(self._under_way))
+        before = {*self._under_way}
+        found = await of.store.hooks.due(name, now, PAGE + len(before))
+        over = before - self._under_way.keys()  # it was read before what came of it was stored
+        waiting = [one for one in found if one.row.message not in over]
         if old := too_old([one for one in waiting if one.row.message not in self._under_way], self.row, now):
             await of.store.hooks.settle(old)
             self._gave_up(old, old[0].cause)

@@ -90,6 +90,27 @@ async def test_nothing_is_sent_without_a_lease() -> None:
     assert hooks.asked
 
 
+async def test_what_is_stored_as_sent_while_the_lane_looks_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks, clock = Hooks(), FakeClock()
+    sent, waits = rows(2, clock)
+    lane = (await made(hooks, clock))._lanes["deploy"]
+    lane._under_way = {sent.message: sent}
+    begun: list[str] = []
+
+    async def due(*_: object) -> list[StoredHook]:
+        del lane._under_way[sent.message]  # what came of it is stored behind this question
+        return [StoredHook(number, one) for number, one in enumerate((sent, waits), 1)]
+
+    async def send(row: HookRow) -> None:
+        begun.append(row.message)
+
+    monkeypatch.setattr(hooks, "due", due)
+    monkeypatch.setattr(lane, "_send", send)
+    async with asyncio.TaskGroup() as group:
+        await lane._pass(group)
+    assert begun == [waits.message]
+
+
 async def test_what_is_under_way_is_not_given_up_with_its_receiver() -> None:
     hooks, clock = Hooks(), FakeClock()
     sent, waits = rows(2, clock)
