@@ -190,6 +190,8 @@ class Storm:
                 node.signal(signal.Signals[what])
                 if what == "SIGKILL":
                     await self._taken(number, what)
+                else:
+                    self.away.append(node)  # it ends: another one has to stay
             case "cut":
                 way.cut()
             case _:
