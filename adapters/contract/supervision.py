@@ -78,6 +78,10 @@ class Connections(Protocol):
 
     def has(self, number: int, /) -> bool: ...
 
+    async def may_open(self) -> None:
+        """Return when a connection may be opened: not while another gateway may have been given ours, which would be cut off by it."""
+        ...
+
     def handed(self, number: int, /) -> bool:
         """Somebody has just handed it to us, who lives and went on until then. Said once: whoever begins anew later has a gap all the same."""
         ...
@@ -91,6 +95,9 @@ class AllConnections:
 
     def has(self, _: int, /) -> bool:
         return True
+
+    async def may_open(self) -> None:
+        pass
 
     def handed(self, _: int, /) -> bool:
         return False

@@ -214,6 +214,7 @@ class DiscordAdapter:
         self._clients[shard] = client = made_client(self._settings, self, up, shard)
         keeping: asyncio.Task[None] | None = None
         try:
+            client.may_open = self.held.may_open
             if self._settings.shards or self._intake.several:
                 client.turn = partial(self._sessions.turn, client)
             if self._intake.several:

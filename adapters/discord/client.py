@@ -106,6 +106,8 @@ class BotClient(discord.Client):
         self.turn: Callable[[], Awaitable[None]] | None = None
         """Waits until a session may be begun. The library's own waits each time but the first; it knows of no other connection."""
         self._may_begin = False
+        self.may_open: Callable[[], Awaitable[None]] = _nothing
+        """Waits while another gateway may have our connection: whoever goes on with its session cuts the other one off."""
         self.places: dict[int, Any] = {}
         """Channels that were asked for, because the session was begun by somebody else, who was told of them."""
         super().__init__(**options)
@@ -134,24 +136,25 @@ class BotClient(discord.Client):
 
     async def waited(self) -> None:
         """Come back when the first connection may be made: the library gives it a minute, and the queue may be longer."""
+        await self.may_open()
         if self.turn is not None and self.resumes is None:
             await self.turn()
             self._may_begin = True
 
-    async def waited_again(self) -> None:
-        """The same for a later one, which begins a session anew: in pieces that the library has the patience for. Raises `ReconnectWebSocket` at the end of
-        each, which has it try again at once."""
-        if self.turn is None or self._may_begin:
-            return
+    async def waited_again(self, *, resumes: bool) -> None:
+        """The same for a later one, which `resumes` its session or begins one anew: in pieces that the library has the patience for. Raises
+        `ReconnectWebSocket` at the end of each, which has it try again at once."""
         limit = asyncio.timeout(WAIT_SECONDS)
         try:
             async with limit:
-                await self.turn()
+                await self.may_open()
+                if not resumes and not self._may_begin and self.turn is not None:
+                    await self.turn()
+                    self._may_begin = True
         except TimeoutError:
             if limit.expired():
-                raise ReconnectWebSocket(self.shard_id, resume=False) from None
+                raise ReconnectWebSocket(self.shard_id, resume=resumes) from None
             raise
-        self._may_begin = True
 
     def sockets(self) -> list[DiscordWebSocket]:
         """The connections that stand."""
@@ -180,8 +183,8 @@ class GoingOn(DiscordWebSocket):
         resumes: Session | None = getattr(client, "resumes", None) if initial else None
         if resumes is not None:
             more |= {"session": resumes.session, "sequence": resumes.seq, "gateway": URL(resumes.url), "resume": True}
-        elif not more.get("resume") and isinstance(client, BotClient):
-            await client.waited_again()
+        elif isinstance(client, BotClient):
+            await client.waited_again(resumes=bool(more.get("resume")))
         return await super().from_client(client, initial=initial, **more)
 
 

@@ -185,6 +185,7 @@ class Sockets:
 
     async def _dial(self, http: aiohttp.ClientSession) -> SocketLink:
         """A socket that is open. Raises `CallFailed`."""
+        await self._held.may_open()
         url = await self._open_url()
         try:
             async with Limit(DIAL_SECONDS):

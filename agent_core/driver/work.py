@@ -21,7 +21,7 @@ from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.watcher import Afar, NobodyAfar, TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
-from agent_core.model.reach import AskedByOthers
+from agent_core.model.reach import DOOR_SECONDS, AskedByOthers
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
@@ -50,8 +50,6 @@ TICK_SECONDS = 5.0
 CANCEL_SECONDS = 5.0
 EARLY_SECONDS = 0.001
 """So much too soon a timer may fire: loops count in milliseconds."""
-DOOR_SECONDS = 0.2
-"""How often it is looked whether the database is back, by what waits for it before it calls a model or runs a tool."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from agent_core.text.patterns import late
 from agent_core.text.tongue import clause
 
 TLS_LOOK_SECONDS = 2.0
+DOOR_SECONDS = 0.2
+"""How often it is looked whether the database is back, by what waits for it before it calls a model, runs a tool, or opens a connection to a platform."""
 _NO_TLS = late(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
 _REFUSED = late(rf"\[Errno {errno.ECONNREFUSED}\]|Connection refused")
 _NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})

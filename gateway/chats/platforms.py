@@ -193,7 +193,9 @@ async def platforms(
         states = AdapterLog(store)
         for one, name, section in built:
             members.add_account(one.adapter.name, account_rules(section))
-            supervisor = _supervisor(one, _noting(states, unread), amiss_words(name.name, section), hub, outbox, clock)
+            supervisor = _supervisor(one, _noting(states, unread), amiss_words(name.name, section), outbox, clock)
+            if isinstance(one.adapter, SeveralConnections):
+                one.adapter.held = AccountConnections(hub.portion, supervisor.slices, store.ownership)
             supervisors.append(supervisor)
             ways[one.adapter.name] = TakesAgain(supervisor.is_up, one.adapter.again)
         await stack.enter_async_context(carrying)
@@ -213,15 +215,12 @@ async def platforms(
 
 
 def _supervisor(
-    one: Built, note: Callable[[AdapterStateRow], None], amiss: str, hub: Hub, outbox: Outbox, clock: Clock
+    one: Built, note: Callable[[AdapterStateRow], None], amiss: str, outbox: Outbox, clock: Clock
 ) -> Supervisor:
-    """What keeps an account connected, by those of its connections that are ours."""
+    """What keeps an account connected."""
     platform, account = one.adapter.name.split("/")
     outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
-    made = Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.chance.random, note, amiss)
-    if isinstance(one.adapter, SeveralConnections):
-        one.adapter.held = AccountConnections(hub.portion, made.slices)
-    return made
+    return Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.chance.random, note, amiss)
 
 
 def _handlers(

@@ -17,6 +17,7 @@ import orjson
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.bell import Bell
 from agent_core.jsonvalue import Json
+from agent_core.model.reach import DOOR_SECONDS, Lives
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
 from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, account_in, single, slice_of
@@ -374,12 +375,17 @@ class AccountConnections:
 
     portion: Portion
     slices: Sequence[str]
+    lives: Lives
 
     async def while_had(self, number: int, work: Work, /) -> None:
         await self.portion.while_had(self.slices[number], work)
 
     def has(self, number: int, /) -> bool:
         return self.portion.has(self.slices[number])
+
+    async def may_open(self) -> None:
+        while not self.lives.lease_ok():  # noqa: ASYNC110 - a lease that runs out, and is back, tells nobody
+            await asyncio.sleep(DOOR_SECONDS)
 
     def handed(self, number: int, /) -> bool:
         handed = self.slices[number] in self.portion.handed

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from agent_core.model.reach import ALONE
 from agent_core.store.slices.rows import HOUSE, TENURE, Division, PeerNode, Tenure, account_slices, chat_slices
 from agent_core.store.store import StorageUnavailable
 from gateway.several.dividing import Dividing
@@ -258,11 +259,32 @@ async def test_what_is_given_is_quiet_before_it_is_another_gateways(monkeypatch:
 async def test_a_connection_is_handed_once_and_only_by_who_had_it() -> None:
     slices = account_slices("discord/1", 2)
     mine = Portion(whole=False)
-    connections = AccountConnections(mine, slices)
+    connections = AccountConnections(mine, slices, ALONE)
     mine.change(slices, dict.fromkeys(slices, 1), found=slices[:1])
     assert not connections.handed(0), "nobody alive had it"
     assert connections.handed(1)
     assert not connections.handed(1)
+
+
+class Elsewhere:
+    """Others may have what is ours, until they do not."""
+
+    ok = False
+
+    def lease_ok(self) -> bool:
+        return self.ok
+
+    def may_return(self) -> bool:
+        return True
+
+
+async def test_nothing_is_connected_while_others_may_have_what_is_ours() -> None:
+    lives = Elsewhere()
+    opening = asyncio.create_task(AccountConnections(Portion(whole=False), (), lives).may_open())
+    assert not (await asyncio.wait({opening}, timeout=0.5))[0]
+    lives.ok = True
+    async with asyncio.timeout(5):
+        await opening
 
 
 async def test_what_is_done_in_a_slice_writes_under_it_and_under_nothing_when_that_is_over() -> None:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.terminal.operator import status_lines
+from agent_core.model.reach import ALONE
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.slices.rows import (
     HOUSE,
@@ -90,7 +91,7 @@ async def test_what_is_had_is_done_as_long_as_it_is_had() -> None:
 async def test_positions_are_written_under_what_is_had() -> None:
     portion = Portion(whole=False)
     one, two = account_slices("slack/1", 2)
-    connections, seen = AccountConnections(portion, (one, two)), dict[str, Tenure]()
+    connections, seen = AccountConnections(portion, (one, two), ALONE), dict[str, Tenure]()
 
     async def work(name: str) -> None:
         seen[name] = TENURE.get() or Tenure({})

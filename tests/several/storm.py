@@ -35,8 +35,9 @@ PAUSE = (1.0, 6.0)
 SILENT = (0.5, 2.0, 7.0)
 """So long one is suspended, or its way to the database is a black hole: before its lease ends, or behind it."""
 LAST_SECONDS = 90.0
-SLACK_SECONDS = 330.0
-"""What Slack told gateways that died, three times, it tells once more after five minutes (https://docs.slack.dev/apis/events-api/#retries)."""
+SLACK_SECONDS = 390.0
+"""What Slack told gateways that died, at once twice and after a minute, it tells once more after five minutes, and waits three seconds for each
+acknowledgement: 369 seconds after it was said (https://docs.slack.dev/apis/events-api/#retries)."""
 ASKED_SECONDS = 30.0
 """So long one gateway is waited for that is asked once more."""
 KEYED = ("discord", "slack")

@@ -17,6 +17,7 @@ from tests.fakes.discord import Channel, Route
 from tests.fakes.discord.ids import shard_of
 from tests.fakes.discord.sessions import Op
 from tests.several.support import PATIENT_SECONDS, Cluster, Talks, cluster, kept_waiting
+from tests.wire import cable
 
 
 @pytest.fixture
@@ -293,3 +294,32 @@ async def test_connections_whose_sessions_are_all_ended_later_wait_longer_than_t
         assert fake.gateway.crowded == 0
         assert "adapter.deaf" not in node.log.read_text()
         all_.sound()
+
+
+async def test_who_may_have_lost_its_connection_to_another_gateway_does_not_fight_for_it(
+    database: str, tmp_path: Path
+) -> None:
+    """Each of two that go on with the same session cuts the other one off, and library and Discord let them do so thirty times a second."""
+    with cable(database) as (url, way):
+        async with cluster(tmp_path, "discord", database) as all_:
+            assert isinstance(all_.harness, DiscordHarness)
+            gateway = all_.harness.fake.gateway
+            await all_.begin("first", OUTSPOKEN_STORAGE__URL=url)
+            await all_.begin("second")
+            await all_.even(2)
+            talks = Talks(all_.harness, 4)
+            talks.say_everywhere()
+            await talks.all_answered()
+            (session,) = gateway.live
+            way.silent = True
+            await until(lambda: session.resumes > 0)
+            for _ in range(8):  # longer than the first needs to see that it is alone
+                talks.say_everywhere()
+                await asyncio.sleep(1)
+            assert session.resumes <= 2
+            way.silent = False
+            await all_.even(2)
+            talks.say_everywhere()
+            await talks.all_answered()
+            talks.judge()
+            all_.sound()
