@@ -420,15 +420,15 @@ async def _raw(response: HttpAnswer) -> AsyncIterator[bytes]:
 
 
 def proxy_of(url: str) -> tuple[URL | None, aiohttp.BasicAuth | None]:
-    """The proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY), and who we are for it."""
+    """The proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY), and who we are for it; none where what it says
+    names no host, as for most programs."""
     parts = urlsplit(url)
     if not parts.hostname or proxy_bypass(parts.hostname):
         return None, None
     named = getproxies()
     found = named.get(parts.scheme) or named.get("all")
-    if not found:
-        return None, None
-    return named_in(found if "://" in found else f"http://{found}")
+    found = found and (found if "://" in found else f"http://{found}")
+    return named_in(found) if found and urlsplit(found).hostname else (None, None)
 
 
 def named_in(url: str) -> tuple[URL, aiohttp.BasicAuth | None]:

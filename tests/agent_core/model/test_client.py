@@ -17,6 +17,7 @@ from agent_core.model.client import PART_BYTES, ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.stream.alike import BodyReader
 from agent_core.model.stream.arriving import MAX_CALLS
+from agent_core.model.transport import proxy_of
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
@@ -531,3 +532,14 @@ async def test_the_lines_of_all_credentials_are_made_before_the_first_call(monke
         assert ended.cause is BreakCause.CONNECTION_REFUSED
     assert not made
     await client.aclose()
+
+
+@pytest.mark.parametrize("named", ["http://", "http://:3128", "://"])
+def test_a_proxy_without_a_host_is_none(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", named)
+    assert proxy_of("https://models.example/v1") == (None, None)
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
+    proxy, _ = proxy_of("https://models.example/v1")
+    assert str(proxy) == "http://proxy.example:3128"
