@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hatch_build import compile_catalogues
-from tests import databases, memory, sampled
+from tests import databases, memory, sampled, seldom
 from tests.databases import migrating, postgres, postgres_server, short_lease, sqlite, unprepared, where
 from tests.together import Together, Unit
 
@@ -139,6 +139,7 @@ TOGETHER = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processes", type=int, default=0, help="run the tests in so many forked processes")
     parser.addoption("--again", type=int, default=0, help="run at most so many failed tests once more, alone")
+    parser.addoption("--seldom", action="store_true", help="run only what a run of all tests leaves to `make soak`")
     parser.addoption("--slowest-cpu", type=int, default=0, help="tell which tests took most processor time")
 
 
@@ -210,6 +211,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Tests that wait are spread over nearly all of the run, so that there is always something to compute meanwhile; the longest ones and rows
     of tests over its first half, so that browsers are not all there at once and nothing long is left for the end."""
     sampled.spare(config, items)
+    seldom.spare(config, items, every=sampled.ALL)
     rows: dict[int, list[pytest.Item]] = {}
     longest: list[list[pytest.Item]] = []
     waiting: list[list[pytest.Item]] = []

@@ -53,6 +53,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         ],
         "the protocol's model": [["tests.model.run"]],
         "every platform": [["pytest", "-q", "--processes", "4", "tests/chats"]],
+        "what `make test` leaves out": [["pytest", "-q", "--processes", "12", "--again", "30", "--seldom"]],
         "every case": [
             ["pytest", "-q", "--processes", "2", "-m", "some"],
             ["pytest", "-q", "tests/corpora/test_hostile.py", "tests/laws/test_sabotaged.py"],
