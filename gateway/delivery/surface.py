@@ -99,9 +99,7 @@ class Amendments:
                 continue  # nobody waits for it any more
             try:
                 await asked.load()  # here, where it cannot be sent between the question and its answer
-                if (part := parts.get(asked.name)) is None:
-                    raise LookupError(asked.name)
-                parts[asked.name] = made = await asked.change(part)
+                parts[asked.name] = made = await asked.change(parts[asked.name])
             except Exception as error:  # noqa: BLE001 - whoever asked is told; the surface goes on
                 if not asked.done.done():
                     asked.done.set_exception(error)
