@@ -11,6 +11,8 @@ Where more places are behind than a platform likes to be asked for, those in whi
 *at leisure*: when nothing else is to be read, one in each `LEISURE_SECONDS`, and at once when something is said there. None is left out, however
 often it begins anew: their order is drawn for each gap.
 
+A gap while a place is read has it read once more: what was found there is older than that gap.
+
 Laws (tests/adapters/test_backlog.py): a mark never goes back, nor over what was not read; a pause that was asked for is kept;
 a place that can be read is read, whatever befalls the others, and one that is read at leisure keeps none of them waiting.
 """
@@ -103,6 +105,8 @@ class Backlog:
         """Place → the last message of it that is stored."""
         self._behind: dict[str, Behind] = {}
         self._hurried: set[str] = set()
+        self._anew: set[str] = set()
+        """Places of which it was said, since their reading began, that they have to be read: what it has found is older than that."""
         self._locks: dict[str, asyncio.Lock] = {}
         self._closed_until_ms = 0
         """The platform asked for a pause."""
@@ -127,10 +131,15 @@ class Backlog:
             if known is None:
                 self._behind[place] = Behind(mark, since, not_before_ms=not_before_ms, leisure=leisure)
             else:
+                self._anew.add(place)
                 sooner = min(known.not_before_ms, not_before_ms)
                 chance = max(known.leisure, leisure) if known.leisure and leisure else 0.0
                 self._behind[place] = replace(known, since_ms=since, not_before_ms=sooner, leisure=chance)
         self._more.set()
+
+    def anew(self, place: str) -> bool:
+        """Whether a place that is being read has to be read once more: nothing is noted of it then, and its mark stays."""
+        return place in self._anew
 
     def mark(self, place: str) -> int | None:
         """Up to where everything of a place is stored, if it is behind."""
@@ -225,6 +234,7 @@ class Backlog:
             behind = self._behind.get(place)
             if behind is None:
                 return
+            self._anew.discard(place)
             try:
                 whole = await self._read(place, behind)
             except CallFailed as error:
@@ -236,6 +246,8 @@ class Backlog:
                 self._failed(place, CallFailed(Fate.UNKNOWN, f"reading it failed ({type(error).__name__})"))
                 return
             self._hurried.discard(place)
+            if self.anew(place):
+                return  # a connection was lost meanwhile, and is there again
             if whole:
                 self._locks.pop(place, None)
                 self._behind.pop(place, None)
@@ -250,6 +262,7 @@ class Backlog:
         if left is None:
             log.warning("chat.history_refused", account=self._account, place=place, words=error.words)
             self._hurried.discard(place)
+            self._anew.discard(place)
             del self._behind[place]
             return
         self._behind[place] = left

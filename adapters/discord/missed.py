@@ -244,7 +244,8 @@ class DiscordGaps:
                 after = max(after, number)
             count += len(page)
             if len(page) < PAGE:
-                await self._caught_up(channel, after)
+                if not self._backlog.anew(channel):
+                    await self._caught_up(channel, after)
                 return True
         log.warning("discord.gap_too_long", channel=channel, read=count)
         self._backlog.advanced(channel, after)

@@ -224,6 +224,8 @@ class SlackGaps:
                 self._backlog.advanced(place, last)
                 await self._note(place, lambda mark=last: mark)
                 return False
+            if self._backlog.anew(place):
+                return True
             self._backlog.saw(place, last)
             await self._note(place, lambda: self._backlog.seen[place])
             if self._refused.pop(place, 0) <= last:

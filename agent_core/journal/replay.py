@@ -37,7 +37,7 @@ from agent_core.store.turns.rows import JournalRow
 from agent_core.turn import effects as fx
 from agent_core.turn import events as ev
 from agent_core.turn.invariants import broken_laws
-from agent_core.turn.questions import MUST_BE_ANSWERED, End, PendingCalls, Question
+from agent_core.turn.questions import MUST_BE_ANSWERED, End, PendingCalls, Question, Restart
 from agent_core.turn.state import Phase
 from agent_core.turn.view import View, view
 
@@ -250,8 +250,8 @@ class _Replaying:
         turn = self.found.turn
         while turn.questions and not (event is not None and turn.answered_by(event)):
             question = turn.questions[0]
-            if isinstance(question, MUST_BE_ANSWERED):
-                return
+            if isinstance(question, MUST_BE_ANSWERED) or (event is None and isinstance(turn.questions[-1], Restart)):
+                return  # nobody has said yet how it goes on, nor what comes before that
             self._ask(question)
             for one in self.due:
                 if not (self.old and isinstance(one, ev.LoopFound | ev.ApprovalAsked | ev.CallSettled)):

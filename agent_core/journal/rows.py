@@ -189,6 +189,11 @@ def turn_of(events: Iterable[Event]) -> Turn:
     return read_on(Turn(), events)
 
 
+def _undecided(turn: Turn) -> bool:
+    """Somebody has still to say something that silence does not say, and what comes before that with it."""
+    return any(isinstance(one, MUST_BE_ANSWERED) for one in turn.questions)
+
+
 def read_on(turn: Turn, events: Iterable[Event]) -> Turn:
     """The same turn, as far as these later events tell it: whole commits of a journal in which judgements stand (`TurnSettings.judged`)."""
     for number, event in enumerate(events):
@@ -196,7 +201,8 @@ def read_on(turn: Turn, events: Iterable[Event]) -> Turn:
             turn.apply(event)
         except ProtocolError as error:
             raise ProtocolError(f"event {number} of the journal does not fit: {error}") from error
-    while turn.questions and turn.settings.judged and not isinstance(turn.questions[0], MUST_BE_ANSWERED):
-        turn.silence()  # a commit holds what was judged of its facts
+    # A commit holds what was judged of its facts, but for that which tells that a turn is taken over: how it goes on is said by the next.
+    while turn.questions and turn.settings.judged and not _undecided(turn):
+        turn.silence()
     turn.draft.show()
     return turn

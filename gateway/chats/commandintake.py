@@ -11,7 +11,7 @@ from adapters.contract.base import FromChat, Inbound
 from adapters.contract.chat import ChatAddress
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock
-from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
+from agent_core.store.inbox.rows import Accepted, InboxState
 from agent_core.store.schedules.rows import Claimed
 from gateway.commands.carrying import ChatCommands, Request
 from gateway.commands.messages import Cursor
@@ -21,6 +21,7 @@ from gateway.delivery.owners import Owner
 from gateway.people.access import PersonStanding
 from gateway.people.members import Members
 from gateway.people.routing import Command, session_of
+from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
 from gateway.sessions.accepting import Accepting
 
@@ -85,17 +86,23 @@ class CommandIntake:
 
     def busy(self) -> Collection[str]:
         """The keys of the sessions of which a command is being carried out."""
-        return [*self._commands.under_way.values(), *self._accepting.under_way.values()]
+        return [*self._commands.in_hand, *self._accepting.under_way.values()]
 
     # ------------------------------------------------------------------ what the keeper takes up
 
     def carries_out(self, inbox_id: int) -> bool:
-        return inbox_id in self._commands.under_way
+        return inbox_id in self._commands.in_hand
 
-    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> bool:
-        """Begin it, unless it is done or was dropped since it was found. False if nobody here can."""
-        if row.state is not InboxState.NEW:
+    async def carry_out(self, inbox_id: int, owner: Owner) -> bool:
+        """Begin it, unless it is done, in hand or on its way into it, or was dropped since it was found. False if nobody here can. Raises
+        `StorageUnavailable`, `UnreadableMessage`."""
+        with self._commands.in_hand.reading() as ours:
+            row = await self._accepting.store.inbox.one(inbox_id)
+        if row is None or row.state is not InboxState.NEW:
             return True  # its conversation may be gone, and the words of all that was said there
+        if inbox_id in ours or self._accepting.coming(row.account, row.platform_key):
+            return True
+        inbound = inbox.decode(row.body)
         if isinstance(inbound, FromChat) and inbound.account not in self._members.accounts:
             return False
         self._begin(inbound, row.id, owner, row.received_at, row.arrival)

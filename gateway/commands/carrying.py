@@ -24,6 +24,7 @@ from gateway.commands.registry import CommandSpec
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
 from gateway.limits.whose import shown_in
+from gateway.queues.inhand import InHand
 from gateway.queues.languages import Languages
 
 log = structlog.get_logger("chat")
@@ -111,8 +112,8 @@ class ChatCommands:
         self._languages = languages
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.under_way: dict[int, str] = {}
-        """The commands that are being carried out, by their numbers in the inbox, with the keys of their sessions."""
+        self.in_hand = InHand[int, str]()
+        """The commands that are being carried out, by their numbers in the inbox: the keys of their sessions."""
         self._turns: dict[str, asyncio.Lock] = {}
         """Who changes a session does it alone."""
 
@@ -129,9 +130,9 @@ class ChatCommands:
         """Carry out a command, beside everything else; the task is this object's own."""
         task = self._group.create_task(self._run(request), name=f"command {request.command.name}")
         self._tasks.add(task)
-        self.under_way[request.inbox_id] = request.key
+        self.in_hand.take(request.inbox_id, request.key)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: self.under_way.pop(request.inbox_id, None))
+        task.add_done_callback(lambda _: self.in_hand.leave(request.inbox_id))
         return task
 
     @asynccontextmanager

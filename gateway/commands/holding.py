@@ -45,29 +45,28 @@ class Holding:
                 return CommandReply("")
             with suppress(_Waits):
                 if self._ready(request):
-                    return await self._run(request)
+                    return await self._run(request, taken_out)
             with self._here.lining_up(request.key, request.inbox_id):
                 while True:
                     while not self._ready(request):
                         if await _within(ROOM_SECONDS, taken_out):
                             return CommandReply("")
                     with suppress(_Waits):
-                        return await self._run(request)
+                        return await self._run(request, taken_out)
 
     def _ready(self, request: Request) -> bool:
         """Whether there is room, and nobody before it."""
         return self._here.next(request.key, request.inbox_id) and self._messages.crowded(request.key) is None
 
-    async def _run(self, request: Request) -> CommandReply:
+    async def _run(self, request: Request, taken_out: asyncio.Event) -> CommandReply:
         row = await self._store.inbox.one(request.inbox_id)
         inbound = inbox.decode(row.body) if row is not None and row.state is InboxState.NEW else None
         held = HeldMessage.of(inbound) if isinstance(inbound, FromChat) else None
-        if inbound is None or held is None:
+        if inbound is None or held is None or taken_out.is_set():
             return CommandReply("")
+        key = f"{HOLD}:{inbound.platform_key}"
         try:
-            await self._messages.submit(
-                inbound, f"{HOLD}:{inbound.platform_key}", held.text, held.policy, foreign=held.foreign
-            )
+            await self._messages.submit(inbound, key, held.text, held.policy, foreign=held.foreign)
         except NotAccepted as refused:
             if refused.code.lacks_room:
                 raise _Waits from refused
@@ -75,6 +74,11 @@ class Holding:
                 await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up
                 raise _Waits from refused
             return CommandReply(str(refused))
+        now = await self._store.inbox.one(request.inbox_id)
+        if taken_out.is_set() or now is None or now.state is not InboxState.NEW:
+            await self._messages.stop(
+                inbound.account, key
+            )  # somebody took it out, or back, while it was being taken in
         return CommandReply("")
 
 

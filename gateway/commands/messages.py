@@ -19,7 +19,7 @@ from agent_core.messages import InputMessage
 from agent_core.ports import Clock
 from agent_core.store.errors import NoRoomToday
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
-from agent_core.store.store import Store
+from agent_core.store.store import Conflict, Store
 from agent_core.text.tongue import sentence, speak
 from gateway.commands.posts import Post, encode_post, post_inbound
 from gateway.commands.registry import line_words, queued_words
@@ -31,7 +31,7 @@ from gateway.limits.quotas import Quotas
 from gateway.people.members import MemberRefused, Members
 from gateway.people.routing import Command, spoken
 from gateway.queues import inbox
-from gateway.queues.held import HeldHere, HeldMessage, edited, no_room_words
+from gateway.queues.held import HOLD, HeldHere, HeldMessage, edited, no_room_words
 from gateway.queues.inbox import BY_PERSON, COMMAND_LANE, REFUSED_LANE
 from gateway.queues.slots import full_here
 from gateway.sessions.accepting import Accepting
@@ -278,15 +278,24 @@ class Messages:
             return None
         return found if isinstance(found, FromChat) and HeldMessage.of(found) is not None else None
 
+    async def stop(self, account: str, key: str) -> None:
+        """A message that was taken in is not answered, however far that is."""
+        row = await self._store.inbox.by_key(account, key)
+        if row is not None and row.state in (InboxState.NEW, InboxState.TAKEN):
+            await self._stopping.stop_message(Ticket(row.id, row.session, duplicate=True))
+
     async def remove(self, account: str, key: str) -> None:
         """A message was deleted where it was written: it is not answered, if its turn has not begun."""
         row = await self._store.inbox.by_key(account, key)
+        if row is not None and row.lane == COMMAND_LANE and self.held_command(row) is not None:
+            with suppress(Conflict):  # it is taken in by now
+                await self._store.inbox.drop(row.id, BY_PERSON)
+                log.info("chat.withdrawn", account=account, inbox=row.id, done=True)
+                return
+            row = await self._store.inbox.by_key(account, f"{HOLD}:{key}")
         if row is None or row.state is not InboxState.NEW:
             return
-        if row.lane == COMMAND_LANE:
-            outcome = self.held_command(row) is not None
-            if outcome:
-                await self._store.inbox.drop(row.id, BY_PERSON)
-        else:
-            outcome = await self._stopping.withdraw(Ticket(row.id, row.session, duplicate=True))
+        outcome = row.lane != COMMAND_LANE and await self._stopping.withdraw(
+            Ticket(row.id, row.session, duplicate=True)
+        )
         log.info("chat.withdrawn", account=account, inbox=row.id, done=outcome)

@@ -180,8 +180,12 @@ class Ledger:
     ) -> None:
         """Parts that an earlier process left open, and all parts of turns that are going on.
 
-        Unless it is `over`, what is on its way may still be changed.
+        Unless it is `over`, what is on its way may still be changed. What is known of an origin counts more than what was read, unless it was
+        somebody else's meanwhile, who may have sent any of it.
         """
+        for origin in {one.row.origin for one in found}:
+            if self.owners.get(origin, owner) != owner:
+                self._forget(origin)
         self.awaited.update(one.row.origin for one in found if one.row.origin in going_on)
         for one in found:
             ended = over and one.row.origin not in going_on
@@ -195,6 +199,12 @@ class Ledger:
                 self._wanted_at.setdefault(part.name, steady_ms(self._clock) - age)
             self.owners[one.row.origin] = owner
         self._ring()
+
+    def _forget(self, origin: str) -> None:
+        for name in self._of(origin):
+            del self.parts[name]
+            self._wanted_at.pop(name, None)
+        self._book.keep_only(self.parts)
 
     def propose(self, origin: str, owner: Owner, wanted: Sequence[WantedPart]) -> list[DeliveryRow]:
         """Take parts in that are about to be stored by the caller; `release` the origin when they are."""

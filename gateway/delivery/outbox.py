@@ -203,9 +203,13 @@ class Outbox:
         address = ChatAddress.of(found.row.surface)
         if not self.accounts.knows(address):
             return await change(self.part_of(found))  # nobody works on it
-        surface = self.surfaces.at(address)
-        surface.ledger.restore([found], owner, over=False)
-        return await surface.amendments.ask((found.row.origin, found.row.bubble, found.row.part), change)
+        surface, row = self.surfaces.at(address), found.row
+
+        async def load() -> None:
+            if (now := await self._store.deliveries.one(row.surface, row.origin, row.bubble, row.part)) is not None:
+                surface.ledger.restore([now], owner, over=False)
+
+        return await surface.amendments.ask((row.origin, row.bubble, row.part), load, change)
 
     # ------------------------------------------------------------------ at the end, and when a chat is closed to us
 

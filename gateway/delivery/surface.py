@@ -40,6 +40,8 @@ AMEND_SECONDS = 15.0
 
 Change = Callable[[Part], Awaitable[Part]]
 """Gives a part as it is to be, stored already; raises if it is to stay as it is."""
+Load = Callable[[], Awaitable[None]]
+"""Has a part known as it is stored, if it is not known."""
 
 
 class ThrottledBell(Bell):
@@ -69,6 +71,7 @@ class ThrottledBell(Bell):
 @dataclass(frozen=True, slots=True)
 class _Asked:
     name: Name
+    load: Load
     change: Change
     done: asyncio.Future[Part]
 
@@ -80,9 +83,9 @@ class Amendments:
         self._bell = bell
         self._asked: list[_Asked] = []
 
-    async def ask(self, name: Name, change: Change) -> Part:
+    async def ask(self, name: Name, load: Load, change: Change) -> Part:
         """Have a part changed. Raises what `change` raises, LookupError if the part is gone, TimeoutError if a call takes too long."""
-        asked = _Asked(name, change, asyncio.get_running_loop().create_future())
+        asked = _Asked(name, load, change, asyncio.get_running_loop().create_future())
         self._asked.append(asked)
         self._bell.ring()
         async with asyncio.timeout(AMEND_SECONDS):
@@ -92,14 +95,11 @@ class Amendments:
         """Called by the surface's task. What is being stored just now (`held` origins) is left for later."""
         for asked in [one for one in self._asked if one.name[0] not in held]:
             self._asked.remove(asked)
-            part = parts.get(asked.name)
             if asked.done.done():
                 continue  # nobody waits for it any more
-            if part is None:
-                asked.done.set_exception(LookupError(asked.name))
-                continue
             try:
-                parts[asked.name] = made = await asked.change(part)
+                await asked.load()  # here, where it cannot be sent between the question and its answer
+                parts[asked.name] = made = await asked.change(parts[asked.name])
             except Exception as error:  # noqa: BLE001 - whoever asked is told; the surface goes on
                 if not asked.done.done():
                     asked.done.set_exception(error)

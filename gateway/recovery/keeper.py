@@ -14,11 +14,9 @@ from typing import Protocol
 
 import structlog
 
-from adapters.contract.base import Inbound
 from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock, Ids
 from agent_core.store.deliveries.rows import Delivery
-from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftTurn, TakeUp
 from agent_core.store.slices.rows import single
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
@@ -76,7 +74,7 @@ class Commands(Protocol):
 
     def carries_out(self, inbox_id: int) -> bool: ...
 
-    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> bool: ...
+    async def carry_out(self, inbox_id: int, owner: Owner) -> bool: ...
 
 
 class Keeper:
@@ -395,12 +393,8 @@ class Keeper:
         left = self._open.left[item.key]
         assert isinstance(left, LeftMessage)
         assert self.commands is not None
-        row = await self._store.inbox.one(left.inbox_id)
-        if row is None:
-            return
-        owner = Owner(row.session, taken.epochs[row.session])
-        if not self.commands.carry_out(row, inbox.decode(row.body), owner):
-            self._unusable.add(row.id)
+        if not await self.commands.carry_out(left.inbox_id, Owner(left.session, taken.epochs[left.session])):
+            self._unusable.add(left.inbox_id)
 
     async def _take_parts(self, items: Sequence[LeftItem], taken: TakeUp) -> None:
         """Have surfaces show parts; they are read chat by chat."""

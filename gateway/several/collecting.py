@@ -100,12 +100,11 @@ class Collecting:
         row = row or await self.store.inbox.one(one.inbox_id)
         if row is None or row.state is not InboxState.NEW or self.accepting.coming(row.account, row.platform_key):
             return True
-        inbound = inbox.decode(row.body)
         if one.lane == COMMAND_LANE:
             queue = await self.accepting.owned(one.key, one.session)
-            if not self.commands.carries_out(row.id):
-                self.commands.carry_out(row, inbound, Owner(one.session, queue.epoch))
+            await self.commands.carry_out(row.id, Owner(one.session, queue.epoch))
             return True
+        inbound = inbox.decode(row.body)
         queued = await self.accepting.collect(row, inbound, one.key, lambda: sure and not self._known(one))
         if queued:
             await self.messages.announce(inbound, row.id, row.session)

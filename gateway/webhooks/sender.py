@@ -26,6 +26,7 @@ from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.webhooks.rows import HookCount, HookRow, HookState, ReceiverRow
 from gateway.limits.alerts import Message
+from gateway.queues.inhand import InHand
 from gateway.sharing.portion import Portion
 from gateway.webhooks import signing
 from gateway.webhooks.deciding import DAY_MS, Attempt, again, given_up, next_up, settled, too_old
@@ -65,7 +66,7 @@ class _Lane:
         self.row = row
         self.bell = Bell()
         self.figures = HookFigures()
-        self._under_way: dict[str, HookRow] = {}
+        self._in_hand = InHand[str, HookRow]()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -86,17 +87,16 @@ class _Lane:
         of, name, now = self._of, self.receiver.name, self._of.clock.now_ms()
         if self.row.off or not of.store.ownership.lease_ok():
             return LOOK_SECONDS
-        before = {*self._under_way}
-        found = await of.store.hooks.due(name, now, PAGE + len(before))
-        over = before - self._under_way.keys()  # it was read before what came of it was stored
-        waiting = [one for one in found if one.row.message not in over]
-        if old := too_old([one for one in waiting if one.row.message not in self._under_way], self.row, now):
+        with self._in_hand.reading() as ours:
+            found = await of.store.hooks.due(name, now, PAGE + len(ours))
+        waiting = [one for one in found if one.row.message not in ours]
+        if old := too_old(waiting, self.row, now):
             await of.store.hooks.settle(old)
             self._gave_up(old, old[0].cause)
             return 0.01
-        todo = next_up(waiting, self._under_way.values(), self.row, now, self.receiver.at_once)
+        todo = next_up(waiting, [*self._in_hand], self.row, now, self.receiver.at_once)
         for one in todo.send:
-            self._under_way[one.row.message] = one.row
+            self._in_hand.take(one.row.message, one.row)
             group.create_task(self._send(one.row), name=f"webhook {name}")
         look_at = todo.look_at if todo.look_at is not None else await of.store.hooks.next_at(name)
         if look_at is None or look_at <= now:  # what is under way rings when it is over
@@ -116,22 +116,22 @@ class _Lane:
             log.exception("webhook.failed", receiver=receiver.name)
             await asyncio.sleep(LOOK_SECONDS)
         finally:
-            self._under_way.pop(row.message, None)
+            self._in_hand.leave(row.message)
             self.bell.ring()
 
     async def _store(self, done: HookRow, before: ReceiverRow) -> None:
         """With patience: until it is stored, it is under way."""
-        rows = [done]
-        if self.row.off and not before.off:
-            rows += await self._rest(self.row.off)
+        off = self.row.off if not before.off else ""
         for attempt in itertools.count(1):
             try:
+                rest = await self._rest(off) if off else []
                 changed = [self.row] if self.row != replace(before, at=self.row.at) else []
-                await self._of.store.hooks.settle(rows, changed)
+                await self._of.store.hooks.settle([done, *rest], changed)
             except StorageUnavailable as error:
                 log.warning("webhook.storage_unavailable", receiver=self.receiver.name, error=str(error))
                 await asyncio.sleep(STORING.seconds(attempt))
             else:
+                self._gave_up(rest, off)
                 return
 
     async def _rest(self, why: str) -> list[HookRow]:
@@ -139,10 +139,10 @@ class _Lane:
         self._of.telling.off.add(self.receiver.name)
         found: list[HookRow] = []
         after, now = 0, self._of.clock.now_ms()
-        while page := await self._of.store.hooks.waiting(self.receiver.name, PAGE, after):
-            after = page[-1].number
-            found += [given_up(one.row, why, now) for one in page if one.row.message not in self._under_way]
-        self._gave_up(found, why)
+        with self._in_hand.reading() as ours:
+            while page := await self._of.store.hooks.waiting(self.receiver.name, PAGE, after):
+                after = page[-1].number
+                found += [given_up(one.row, why, now) for one in page if one.row.message not in ours]
         return found
 
     def _say(self, row: HookRow, attempt: Attempt, before: ReceiverRow) -> None:

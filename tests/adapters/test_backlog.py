@@ -227,3 +227,31 @@ async def test_what_is_added_is_read_by_who_had_nothing_to_read() -> None:
                 await asyncio.sleep(0.01)
     finally:
         reading.cancel()
+
+
+async def test_a_gap_while_a_place_is_read_has_it_read_once_more() -> None:
+    """What its page held was said before that gap: what was said in it would be found by nobody."""
+    places, said, stored = ["a"], {"a": [1, 2]}, list[int]()
+    reading, lost = asyncio.Event(), asyncio.Event()
+
+    async def read(place: str, behind: Behind) -> bool:
+        page = [number for number in said[place] if number > behind.mark]
+        reading.set()
+        await lost.wait()  # what is on it waits to be stored
+        for number in page:
+            stored.append(number)
+            backlog.stored(place, number, late=True)
+        return True
+
+    backlog = Backlog("test/1", read, SystemClock())
+    backlog.add([(place, 0) for place in places])
+    task = asyncio.create_task(backlog.run())
+    async with asyncio.timeout(10):
+        await reading.wait()
+        said["a"].append(3)  # while nobody listens
+        backlog.add([("a", 2)])  # a connection is there again
+        lost.set()
+        while len(backlog):
+            await asyncio.sleep(0.01)
+    task.cancel()
+    assert stored == [1, 2, 3]

@@ -172,6 +172,29 @@ async def test_only_what_stood_twice_counts_as_sure() -> None:
     assert slack.gaps._backlog.mark("C1") == number_of("1699999900.000000")
 
 
+async def test_after_a_gap_while_a_place_is_read_nothing_is_noted_of_it_until_it_is_read_once_more() -> None:
+    """What was said in that gap is behind the page that is being handed over, and before what comes by itself now."""
+    said, stored = {"C1": ["1699999990.000001"]}, Stored({"C1": "1699999900.000000"})
+    slack = Slack(stored, said)
+    await slack.gaps.start()
+    marks = list[str]()
+
+    async def takes(event: dict[str, Any], late: str) -> None:
+        await Slack._take(slack, event, late)
+        slack.gaps.stored(event, late=True)
+        marks.append(stored.kept["C1"])
+        if len(slack.taken) == 1:
+            said["C1"].append("1699999995.000001")  # while nobody listens
+            slack.gaps.gap()
+            slack.gaps.stored(slack.event("C1", "1699999999.000001"), late=False)  # it comes by the new connection
+
+    slack.gaps._take = takes
+    while slack.gaps._backlog.mark("C1") is not None:
+        await slack.gaps._backlog._try("C1")
+    assert slack.taken == ["1699999990.000001", "1699999995.000001"]
+    assert marks == ["1699999900.000000"] * 2, "a crash between the two would have missed the second"
+
+
 # ---------------------------------------------------------------------- Discord
 
 
@@ -279,6 +302,27 @@ async def test_a_long_history_is_read_page_by_page_and_its_place_stored_on_the_w
     await reads(discord)
     assert discord.taken == said
     assert stored.kept["77"] == str(said[-1])
+
+
+async def test_a_session_that_begins_anew_while_a_channel_is_read_has_it_read_once_more() -> None:
+    said, stored = [MARK + 1], Stored({f"{HEARD}0": str(MARK), "77": str(MARK)})
+    discord = Discord(stored, said)
+    await discord.gaps.began(None)
+    marks = list[str]()
+
+    async def takes(_client: object, _channel: object, data: Any, late: str) -> None:
+        await Discord._take(discord, _client, _channel, data, late)
+        discord.gaps._backlog.stored("77", int(data["id"]), late=True)
+        marks.append(stored.kept["77"])
+        if len(discord.taken) == 1:
+            said.append(MARK + 5)
+            await discord.gaps.began(None)
+            discord.gaps._backlog.stored("77", MARK + 9, late=False)
+
+    discord.gaps._take = cast("Any", takes)
+    await reads(discord)
+    assert discord.taken == [MARK + 1, MARK + 5]
+    assert marks == [str(MARK)] * 2
 
 
 async def test_a_channel_that_is_behind_stays_so_over_a_crash() -> None:

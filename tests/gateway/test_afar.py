@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
-from agent_core.journal.rows import decode, fold
+from agent_core.journal.rows import decode, fold, row_of
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
-from agent_core.turn.events import ToolReturned
-from agent_core.turn.view import view
+from agent_core.turn.events import TakenOver, ToolReturned
+from agent_core.turn.view import BubbleKind, view
 from gateway.sharing.afar import FarTurn
 from gateway.sharing.portion import (
     ELSEWHERE_SECONDS,
@@ -189,3 +189,33 @@ async def test_what_a_tool_says_is_heard_where_it_is_watched_and_shown_while_it_
     stored.upto += 1
     await far.look()
     assert "half of it" not in str(far.shown(0))
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+async def test_what_a_reply_says_again_is_not_shown_when_its_turn_is_taken_over(tmp_path: Path, times: int) -> None:
+    """That it is taken over is stored before anybody has judged what the broken call had said: until then it is seen as it was."""
+    async with gateway(
+        tmp_path, works_and_breaks, tools=[CountingTool("note", EffectClass.KEYED, tmp_path / "r")]
+    ) as rig:
+        end = await rig.say("go")
+        rows = await rig.store.turns.journal(end.turn)
+    found = next(at for at, row in enumerate(rows) if row.kind == "OverlapFound")
+    upto = max(at for at, row in enumerate(rows[:found]) if row.kind == "TextArrived") + 1
+    broken = rows[:upto]
+    taken = [row_of(TakenOver(at=broken[-1].at, epoch=2 + number), upto + number) for number in range(times)]
+
+    def shown(journal: list[JournalRow]) -> list[str]:
+        turn = fold([(row.kind, row.body) for row in journal])
+        return [one.text for one in view(turn, turn.phase_since).bubbles if one.kind is BubbleKind.PARTIAL]
+
+    assert shown(broken) == shown([*broken, *taken])
+    stored = Stored([*broken, *taken], upto)
+    far = FarTurn(cast("Store", stored), end.turn)
+    await far.look()
+    for _ in taken:
+        stored.upto += 1
+        await far.look()
+        assert far.turn is not None
+        assert [
+            one.text for one in view(far.turn, far.turn.phase_since).bubbles if one.kind is BubbleKind.PARTIAL
+        ] == shown(broken)

@@ -169,9 +169,9 @@ class Commands:
         del inbox_id
         return False
 
-    def carry_out(self, row: Any, inbound: object, owner: object) -> bool:
-        del inbound, owner
-        self.asked.append(row.id)
+    async def carry_out(self, inbox_id: int, owner: object) -> bool:
+        del owner
+        self.asked.append(inbox_id)
         return False
 
 

@@ -262,3 +262,24 @@ async def test_what_a_surface_knows_of_a_part_counts_more_than_what_is_read_of_i
     ledger.take([sent])
     ledger.restore([read], ME)
     assert ledger.current(part) == sent
+
+
+async def test_what_was_somebody_elses_meanwhile_is_as_it_is_stored() -> None:
+    """Its conversation went to another gateway with two parts on their way, and came back: one was sent there. Sent again under what the other one
+    is taken up with, its chat would have it twice."""
+    ledger, _ = ledger_of()
+    ledger.propose("t1", ME, wanted("sent elsewhere", "not sent"))
+    ledger.release("t1")
+    gone, left = ledger.ready()
+    ledger.restore([Delivery("s", left.row)], Owner("s", ME.epoch + 2))
+    assert [part.name for part in ledger.ready()] == [left.name]
+    assert gone.name not in ledger.parts
+
+
+async def test_what_is_read_again_under_the_same_ownership_leaves_the_others_as_they_are() -> None:
+    ledger, _ = ledger_of()
+    ledger.propose("t1", ME, wanted("one", "two"))
+    ledger.release("t1")
+    one, two = ledger.ready()
+    ledger.restore([Delivery("s", two.row)], ME)
+    assert [part.name for part in ledger.ready()] == [one.name, two.name]

@@ -436,7 +436,7 @@ async def test_what_is_being_stored_is_changed_by_hand_only_then() -> None:
             assert "t1" not in one.surface.ledger.held
             return part
 
-        asked = asyncio.create_task(one.surface.amendments.ask(name, change))
+        asked = asyncio.create_task(one.surface.amendments.ask(name, _nothing, change))
         await asyncio.sleep(0.1)
         assert not asked.done()
         one.surface.ledger.release("t1")

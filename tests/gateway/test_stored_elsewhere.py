@@ -11,7 +11,6 @@ from aiohttp import web
 from adapters.contract.base import FromApi, SessionKey
 from agent_core.store.inbox.rows import InboxState
 from gateway.delivery.owners import Owner
-from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
 from tests.gateway.rig import chunk, gateway
 from tests.gateway.test_lease_doors import Lease
@@ -57,5 +56,5 @@ async def test_a_command_whose_words_are_forgotten_while_it_waits_is_not_begun(t
         commands = serving.keeper.commands
         assert row is not None
         assert commands is not None
-        assert commands.carry_out(row, inbox.decode(row.body), Owner(row.session, accepted.epoch))
+        assert await commands.carry_out(row.id, Owner(row.session, accepted.epoch))
         assert not commands.carries_out(row.id)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn, TypeAlias
 
 import aiohttp
 import orjson
 
+from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.reach import TransportBroke, theirs
@@ -186,7 +187,8 @@ class SimClient(ModelClient):
     async def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AsyncGenerator[Any]:
         self.asked += 1
         messages = [dict(message) for message in request.messages]
-        self._violations += [f"invalid conversation for the model: {problem}" for problem in problems(messages)]
+        objections = [*problems(messages), *_of_strict_servers(messages)]
+        self._violations += [f"invalid conversation for the model: {objection}" for objection in objections]
         steps = self._script.steps(tools=bool(request.tools))
         await asyncio.sleep(self._loop.random.choice((0.0, 0.005, 0.1)))
         first = steps[0][1] if steps else b""
@@ -194,6 +196,22 @@ class SimClient(ModelClient):
             with theirs(RequestNotTaken):
                 _raise(first)
         yield _Answer(steps)
+
+
+def _of_strict_servers(messages: Sequence[Message]) -> Iterator[str]:
+    """What some servers object to beside: arguments that are no JSON object (vLLM, llama.cpp), an assistant that speaks twice in a row (templates of
+    several models)."""
+    for position, message in enumerate(messages):
+        calls: Any = message.get("tool_calls") or ()
+        for call in calls:
+            try:
+                readable = isinstance(orjson.loads(call["function"]["arguments"]), dict)
+            except orjson.JSONDecodeError:
+                readable = False
+            if not readable:
+                yield f"message {position}: arguments that are no JSON object"
+        if message.get("role") == "assistant" == (messages[position - 1].get("role") if position else ""):
+            yield f"message {position}: the assistant speaks twice"
 
 
 def _raise(error: Exception) -> NoReturn:

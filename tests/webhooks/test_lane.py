@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -94,11 +95,11 @@ async def test_what_is_stored_as_sent_while_the_lane_looks_is_not_sent_again(mon
     hooks, clock = Hooks(), FakeClock()
     sent, waits = rows(2, clock)
     lane = (await made(hooks, clock))._lanes["deploy"]
-    lane._under_way = {sent.message: sent}
+    lane._in_hand.take(sent.message, sent)
     begun: list[str] = []
 
     async def due(*_: object) -> list[StoredHook]:
-        del lane._under_way[sent.message]  # what came of it is stored behind this question
+        lane._in_hand.leave(sent.message)  # what came of it is stored behind this question
         return [StoredHook(number, one) for number, one in enumerate((sent, waits), 1)]
 
     async def send(row: HookRow) -> None:
@@ -116,8 +117,51 @@ async def test_what_is_under_way_is_not_given_up_with_its_receiver() -> None:
     sent, waits = rows(2, clock)
     hooks.rows = [StoredHook(number, one) for number, one in enumerate((sent, waits), 1)]
     lane = (await made(hooks, clock))._lanes["deploy"]
-    lane._under_way = {sent.message: sent}
+    lane._in_hand.take(sent.message, sent)
     assert [one.message for one in await lane._rest("it is gone")] == [waits.message]
+
+
+async def test_what_was_sent_while_it_was_read_what_waits_for_a_receiver_that_is_gone_is_not_said_to_be_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hooks, clock = Hooks(), FakeClock()
+    sent, waits = rows(2, clock)
+    hooks.rows = [StoredHook(number, one) for number, one in enumerate((sent, waits), 1)]
+    lane = (await made(hooks, clock))._lanes["deploy"]
+    lane._in_hand.take(sent.message, sent)
+    waiting = hooks.waiting
+
+    async def read(name: str, limit: int, after: int = 0) -> list[StoredHook]:
+        found = await waiting(name, limit, after)
+        lane._in_hand.leave(sent.message)  # and what came of it is stored
+        return found
+
+    monkeypatch.setattr(hooks, "waiting", read)
+    assert [one.message for one in await lane._rest("it is gone")] == [waits.message]
+
+
+async def test_a_receiver_that_is_gone_is_stored_so_though_the_storage_is_away_when_what_waits_for_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hooks, clock = Hooks(), FakeClock()
+    gone, waits = rows(2, clock)
+    hooks.rows = [StoredHook(2, waits)]
+    lane = (await made(hooks, clock))._lanes["deploy"]
+    before, lane.row = lane.row, replace(lane.row, off="it is gone")
+    waiting, away = hooks.waiting, [True]
+
+    async def read(name: str, limit: int, after: int = 0) -> list[StoredHook]:
+        if away.pop() if away else False:
+            raise StorageUnavailable("it is away")
+        return await waiting(name, limit, after)
+
+    async def sleep(_: float) -> None: ...
+
+    monkeypatch.setattr(hooks, "waiting", read)
+    monkeypatch.setattr(sending, "asyncio", SimpleNamespace(sleep=sleep))
+    await lane._store(gone, before)
+    assert [[one.message for one in stored] for stored in hooks.settled] == [[gone.message, waits.message]]
+    assert lane.figures.given_up == 1
 
 
 async def test_what_an_attempt_came_to_is_stored_however_long_the_storage_is_away(

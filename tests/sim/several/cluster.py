@@ -30,6 +30,8 @@ from agent_core.tools.registry import ToolRegistry
 from gateway.config.types import SessionPolicy
 from gateway.delivery.owners import Owner
 from gateway.limits.budgets import BudgetBook
+from gateway.queues import inbox
+from gateway.queues.inhand import InHand
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
@@ -172,17 +174,20 @@ class Commands:
 
     def __init__(self, process: Process, hub: Hub, store: Store) -> None:
         self._process, self._hub, self._store = process, hub, store
-        self.under_way: dict[int, str] = {}
+        self.in_hand = InHand[int, str]()
 
     def busy(self) -> list[str]:
-        return [*self.under_way.values()]
+        return [*self.in_hand]
 
     def carries_out(self, inbox_id: int) -> bool:
-        return inbox_id in self.under_way
+        return inbox_id in self.in_hand
 
-    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> bool:
-        if row.state is InboxState.NEW:
-            self.under_way[row.id] = inbound.session.text()
+    async def carry_out(self, inbox_id: int, owner: Owner) -> bool:
+        with self.in_hand.reading() as ours:
+            row = await self._store.inbox.one(inbox_id)
+        if row is not None and row.state is InboxState.NEW and inbox_id not in ours:
+            inbound = inbox.decode(row.body)
+            self.in_hand.take(row.id, inbound.session.text())
             self._process.begin(self._do(row, inbound, owner))
         return True
 
@@ -196,7 +201,7 @@ class Commands:
         except StoreError:
             pass  # whoever has it next does it
         finally:
-            del self.under_way[row.id]
+            self.in_hand.leave(row.id)
 
 
 class Visitor(Person):

@@ -1,0 +1,101 @@
+"""What waits for its time is not run once somebody took it out, however both fall together: they were told that it is out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.base import FromChat, SessionKey, Ticket
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock
+from agent_core.store.inbox.rows import InboxRow, InboxState
+from agent_core.store.store import Conflict
+from gateway.commands.carrying import Request
+from gateway.commands.holding import Holding
+from gateway.commands.messages import Messages
+from gateway.commands.registry import BY_NAME
+from gateway.delivery.owners import Owner
+from gateway.queues import inbox
+from gateway.queues.held import HOLD, HeldHere, HeldMessage
+from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
+
+KEY = SessionKey("telegram", "1", "2")
+HELD = HeldMessage.for_room("hello").command()
+SAID = FromChat(
+    account="telegram/1", platform_key="m1", session=KEY, input=(InputMessage(f"/{HELD.name} {HELD.words}"),), surface="telegram",
+    memory_scope="", can_approve=True, chat=ChatOrigin(ChatAddress("telegram", "1", "2"), ChatKind.PRIVATE, ChatPerson("2", "Ann"), "m1"),
+)  # fmt: skip
+ROW = InboxRow(
+    id=7, account="telegram/1", platform_key="m1", session="s1", arrival=7, lane=COMMAND_LANE, body=inbox.encode(SAID),
+    state=InboxState.NEW, reason=None, received_at=1,
+)  # fmt: skip
+
+
+class Chat:
+    """A chat in which a message is held; it is taken out at the moment that is named."""
+
+    def __init__(self, moment: str) -> None:
+        self.moment = moment
+        self.held, self.inbox = HeldHere(), self
+        self.submitted: list[str] = []
+        self.stopped: list[str] = []
+        self.holding = Holding(cast("Any", self), cast("Any", self), SystemClock())
+
+    def crowded(self, _: str) -> None: ...
+
+    def reach(self, moment: str) -> None:
+        if moment == self.moment:
+            assert self.held.take_out(KEY.text(), room=True) == 1
+
+    async def one(self, _: int) -> InboxRow:
+        self.reach("it is read")
+        return replace(ROW, state=InboxState.DROPPED) if self.submitted and self.moment == "taken back" else ROW
+
+    async def submit(self, _inbound: object, key: str, *_: object, foreign: str) -> bool:
+        del foreign
+        self.submitted.append(key)
+        self.reach("it is taken in")
+        return True
+
+    async def stop(self, _account: str, key: str) -> None:
+        self.stopped.append(key)
+
+
+@pytest.mark.parametrize("moment", ["never", "it is read", "it is taken in", "taken back"])
+async def test_what_is_taken_out_does_not_run(moment: str) -> None:
+    chat = Chat(moment)
+    request = Request(BY_NAME[HOLD], HELD.words, SAID, ROW.id, Owner("s1", 1), admin=False, own=KEY)
+    assert (await chat.holding.hold(request)).words == ""
+    runs = [f"{HOLD}:m1"]
+    assert chat.submitted == (runs if moment != "it is read" else [])
+    assert chat.stopped == (chat.submitted if moment != "never" else [])
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_what_is_deleted_when_it_was_taken_in_is_taken_out_of_its_queue(begun: bool) -> None:
+    """It was read as waiting, and is done by now: what it stood for waits in its conversation's queue, or runs."""
+    taken_in = replace(ROW, id=8, lane=NORMAL_LANE, state=InboxState.TAKEN if begun else InboxState.NEW)
+    withdrawn: list[int] = []
+
+    async def by_key(_: str, key: str) -> InboxRow:
+        return ROW if key == "m1" else taken_in
+
+    async def drop(*_: object) -> None:
+        raise Conflict("Message 7 is done; only a new one can be dropped.")
+
+    async def withdraw(ticket: Ticket) -> bool:
+        withdrawn.append(ticket.inbox_id)
+        return True
+
+    store, stopping = (
+        SimpleNamespace(inbox=SimpleNamespace(by_key=by_key, drop=drop)),
+        SimpleNamespace(withdraw=withdraw),
+    )
+    accepting = SimpleNamespace(queues=None, runner=SimpleNamespace(slots=None))
+    messages = Messages(*cast("list[Any]", [accepting, stopping, None, None, None, store, SystemClock()]))
+    await messages.remove("telegram/1", "m1")
+    assert withdrawn == ([] if begun else [8])
