@@ -50,6 +50,7 @@ from gateway.config.paths import Paths
 from gateway.config.reading import CannotServe, redactor_of
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
+from gateway.config.tools.shell import COMMANDS
 from gateway.delivery.forming import WORKERS, Forming
 from gateway.delivery.outbox import Outbox
 from gateway.http.keyadmin import KeyAdmin
@@ -196,7 +197,7 @@ async def serving(
         await stack.enter_async_context(hub)
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
-        drain = await _together(config, store, hub, chats, keeper, tasks, signals, ids, stack)
+        drain = await _together(config, paths, store, hub, chats, keeper, tasks, signals, ids, stack)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
@@ -266,6 +267,7 @@ async def _titles(model: Model, hub: Hub, store: Store, clock: Clock, signals: S
 
 async def _together(
     config: Config,
+    paths: Paths,
     store: Store,
     hub: Hub,
     chats: Platforms,
@@ -278,8 +280,10 @@ async def _together(
     """It takes part, if it is one of several. How it comes to its end."""
     if hub.portion.whole:
         return hub.drain
+    from gateway.several.files import share_spool
     from gateway.several.together import together
 
+    await asyncio.to_thread(share_spool, paths.spool, config.spool(paths))
     place, server = parse_place(config.storage.url), config.server
     if not isinstance(place, PostgresPlace):
         raise CannotServe("[storage] several is for PostgreSQL: a SQLite file has one gateway.")
@@ -489,7 +493,7 @@ async def _tools(
 ) -> tuple[ToolRegistry, ShellTools]:
     shell, spool = (
         await shell_tools_here(config.shell, paths.state_dir, store, clock, follow_ups),
-        paths.state_dir / "outbox",
+        config.spool(paths),
     )
     later = (*time_tools(follow_ups.later, tasks, config.send.chats), *_speaking(config, endpoint, spool, clock, stack))
     try:
@@ -573,7 +577,8 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry, servers: Mc
         incidents=config.incidents.rules(),
         operators_chat=bool(config.operators.chat),
         keep=config.retention.keep(),
-        spool=paths.state_dir / "outbox",
+        spool=config.spool(paths),
+        printed=paths.state_dir / COMMANDS,
         memory_writers=frozenset(config.tools.memory_writers),
         tools_settled=servers.settled if servers is not None else None,
     )
@@ -590,7 +595,7 @@ async def _budgets(
 
 def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:
     workspaces = config.tools.workspace or paths.workspaces
-    spool = paths.state_dir / "outbox"
+    spool = config.spool(paths)
     return Quotas(config.quota.limits(), paths.state_dir, workspaces, spool, store.overview.memories, clock)
 
 

@@ -24,6 +24,8 @@ from agent_core.records import dataclass
 NAME = "outspoken"
 CONFIG_NAME = "outspoken.toml"
 DATABASE_NAME = "outspoken.db"
+SHARED_SPOOL = ".outbox"
+"""The spool of several gateways, among the workspaces; no conversation's folder has such a name."""
 
 
 class PathsError(Exception):
@@ -44,6 +46,11 @@ class Paths:
     runtime_dir: Path
     """For sockets and locks; may be emptied at each boot."""
     log_dir: Path
+
+    @property
+    def spool(self) -> Path:
+        """Files on their way to people, unless several gateways share them."""
+        return self.state_dir / "outbox"
 
 
 @dataclass(frozen=True, slots=True)

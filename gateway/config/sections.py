@@ -26,6 +26,7 @@ from gateway.config.agents import Agents
 from gateway.config.later import Send, TasksSection
 from gateway.config.limits import Audit, BudgetsSection, Quota, Retention
 from gateway.config.model import Model
+from gateway.config.paths import SHARED_SPOOL, Paths
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
 from gateway.config.tools.mcp import Mcp
@@ -326,6 +327,13 @@ class Config(_First):
         """The platforms that are configured."""
         every = ((one, self.of(one)) for one in platforms.platforms())
         return tuple((one, section) for one, section in every if section.configured)
+
+    def spool(self, paths: Paths) -> Path:
+        """Where files lie that are on their way to people. Any of several gateways may have to hand them out, and one of them removes what is old: there
+        they lie in the folder that all of them see."""
+        if self.storage.several:
+            return (self.tools.workspace or paths.workspaces) / SHARED_SPOOL
+        return paths.spool
 
     def ladder(self) -> LadderCounts:
         """How often each remedy is tried."""

@@ -108,7 +108,7 @@ async def open_doors(
         chats.outbox,
         chats.where,
         operator_key,
-        paths.state_dir / "outbox",
+        config.spool(paths),
     )
     served = [
         *api.routes(sessions.served(partial(_sessions, hub), thinking=server.thinking)),

@@ -12,6 +12,7 @@ from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.store import open_store
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
+from gateway.config.tools.shell import COMMANDS
 from gateway.config.tools.toolnames import known_names
 from gateway.operate.context import prepare_places
 from gateway.people import access
@@ -57,7 +58,7 @@ async def forget(config: Config, paths: Paths, account: str, person: str) -> lis
     ids = SystemIds(clock)
     where = config.storage.url or paths.database
     async with open_store(where, clock=clock, ids=ids, version=program_version()) as store:
-        places = (config.tools.workspace or paths.workspaces, paths.state_dir / "outbox")
+        places = (config.tools.workspace or paths.workspaces, config.spool(paths), paths.state_dir / COMMANDS)
         forgetting = Forgetting(store, clock, ids, *places, alone=True)
         await forgetting.begin((account, person), "operator")
         told: list[str] = []

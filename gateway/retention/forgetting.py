@@ -45,7 +45,6 @@ from agent_core.store.sessions.rows import ONCE
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.files.trees import remove_tree
 from agent_core.turn.events import ReplyFinished, TurnOpened
-from gateway.config.tools.shell import COMMANDS
 from gateway.limits.whose import author_of, folder_name
 from gateway.queues import inbox
 from gateway.queues.queue import SessionQueue, Waiting
@@ -136,6 +135,8 @@ class Forgetting:
     ids: Ids
     workspaces: Path
     spool: Path | None
+    printed: Path | None
+    """Where what commands printed lies, a folder for each conversation."""
     quiet: Callable[[ForgettingJob], Awaitable[None]] = nobody_runs
     """Stops what runs for them, and lets go of what is remembered of conversations."""
     alone: bool = False
@@ -306,8 +307,8 @@ class Forgetting:
 
     async def _folder(self, name: str) -> int:
         path = self.workspaces / name
-        if self.spool is not None:  # what commands in it printed lies beside the spool
-            await asyncio.to_thread(shutil.rmtree, self.spool.parent / COMMANDS / name, True)
+        if self.printed is not None:
+            await asyncio.to_thread(shutil.rmtree, self.printed / name, True)
         if not path.is_dir():
             return 0
         with suppress(OSError):

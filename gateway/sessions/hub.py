@@ -135,7 +135,7 @@ class Hub:
         self._gone = ClientsGone(self.stopping, self.watching.following, self._group, self._tasks)
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *settings.watch)
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
-        self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
+        self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, settings.printed, quiet)
         self.upkeep = self._housekeeping(rooms)
 
     def _housekeeping(self, rooms: Rooms) -> upkeep.Upkeep:

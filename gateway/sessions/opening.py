@@ -110,6 +110,8 @@ class HubSettings:
     """How long what is kept."""
     spool: Path | None = None
     """Copies of files on their way to chats."""
+    printed: Path | None = None
+    """What commands printed, by conversation."""
     tools_policy: ToolPolicy = field(default_factory=ToolPolicy)
     """What the operator says of what reaches outside."""
     memory_writers: frozenset[str] = frozenset()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -58,6 +59,17 @@ def told_number(words: str) -> str:
     except orjson.JSONDecodeError:
         return ""
     return str(cast("Mapping[str, Json]", read).get("directory") or "") if isinstance(read, dict) else ""
+
+
+def share_spool(own: Path, shared: Path) -> None:
+    """Make the place where all look for files on their way, for us alone to read, and put there what an earlier version kept in a place of our own."""
+    try:
+        shared.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for one in own.iterdir() if own.is_dir() else ():
+            if not (shared / one.name).exists():
+                shutil.move(one, shared / one.name)
+    except OSError as error:
+        log.warning("slices.directory_not_known", folder=str(shared), error=str(error))
 
 
 @dataclass(frozen=True, slots=True)

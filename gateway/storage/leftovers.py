@@ -22,7 +22,7 @@ def leftovers(config: Config, paths: Paths) -> str:
         return ""
     folders = (
         (config.tools.workspace or paths.workspaces, "workspaces"),
-        (paths.state_dir / "outbox", "files on their way"),
+        (config.spool(paths), "files on their way"),
     )
     found = [f"{what} in {folder}" for folder, what in folders if _holds_something(folder)]
     name = place.path.name

@@ -536,7 +536,7 @@ async def forget(folder: Path) -> None:
     async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
         for who in (("telegram/99", "10007"), ("api", "user7")):
             began = time.monotonic()
-            beside = Forgetting(store, clock, SystemIds(clock), folder / "workspaces", None)
+            beside = Forgetting(store, clock, SystemIds(clock), folder / "workspaces", None, None)
             told = await beside.finish(await beside.begin(who, "bench"))
             print(f"forgotten {who}: {time.monotonic() - began:.1f} s, {told}", flush=True)
     print(f"left after the rows went: {holding(folder, CANARY.encode())}", flush=True)

@@ -211,7 +211,7 @@ async def test_whoever_comes_after_a_kill_ends_it(tmp_path: Path) -> None:
                     raise Killed
                 return await remove(self, body)
 
-            made = Forgetting(rig.store, SystemClock(), SystemIds(SystemClock()), tmp_path / "workspaces", None)
+            made = Forgetting(rig.store, SystemClock(), SystemIds(SystemClock()), tmp_path / "workspaces", None, None)
             if at == 1:
                 await made.begin((ACCOUNT, "4711"), "a test")
             with pytest.MonkeyPatch.context() as patch:
@@ -261,7 +261,7 @@ async def test_no_table_of_postgresql_holds_a_word_of_them(postgres: str, tmp_pa
                 await store.turns.start(accepted.session, epoch, turn, [accepted.inbox_id], row(0, body), 1, 2)
                 await store.turns.close(accepted.session, epoch, turn, [row(1, body)], "answered", 3)
             await store.memory.put(key, "memory", "pin", word, at_ms=1)
-        made = Forgetting(store, clock, IDS, tmp_path, None)
+        made = Forgetting(store, clock, IDS, tmp_path, None, None)
         await made.finish(await made.begin((ACCOUNT, "4711"), "a test"))
         rows = await store.keeping.remove(_all_rows)
         assert [name for name, told in rows.items() if CANARY in told] == []

@@ -164,7 +164,7 @@ async def test_forgetting_somebody_writes_only_by_index(tmp_path: Path) -> None:
         for number in range(3):
             await rig.say("hello", session=f"s{number}", account="api", memory_scope="api/eve", surface="api")
         with asking() as asked:
-            made = Forgetting(rig.store, clock, SystemIds(clock), tmp_path / "workspaces", None)
+            made = Forgetting(rig.store, clock, SystemIds(clock), tmp_path / "workspaces", None, None)
             told = await made.finish(await made.begin(("api", "eve"), "a test"))
     assert (told.turns, told.messages) == (3, 3)
     found = [

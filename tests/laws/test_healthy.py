@@ -60,7 +60,7 @@ async def a_chat_gets_the_id_of_one_in_which_somebody_has_spoken(store: Store, c
 async def a_person_is_forgotten(store: Store, clock: FakeClock, folder: Path) -> None:
     async def nobody_runs(_: object) -> None: ...
 
-    forgetting = Forgetting(store, clock, SystemIds(clock), folder, None, quiet=nobody_runs, alone=True)
+    forgetting = Forgetting(store, clock, SystemIds(clock), folder, None, None, quiet=nobody_runs, alone=True)
     (person,) = all_of(str(folder / "copy.db"), "select person from inbox where person <> '' order by person limit 1")
     await forgetting.begin((ACCOUNT, str(person[0])), "a test")
     await forgetting.finish_all()

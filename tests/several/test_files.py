@@ -7,13 +7,15 @@ import json
 import signal
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from adapters.terminal.operator import status_lines
+from gateway.several.files import share_spool
 from tests.chats.harness import answer
 from tests.databases import new_database
 from tests.several.support import PATIENT_SECONDS, cluster
-from tests.several.test_doors import told_by
+from tests.several.test_doors import Page, named, told_by
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "each its own"])
@@ -69,3 +71,40 @@ async def test_a_turn_that_is_taken_over_finds_its_files_or_says_that_it_does_no
         lines = [one for one in status_lines(await told_by(second)) if "directories for files" in one]
         assert len(lines) == (0 if shared else 1)
         all_.sound()
+
+
+async def test_a_file_that_the_agent_sent_is_had_at_each(postgres_server: str, tmp_path: Path) -> None:
+    database = await new_database(postgres_server, template="migrated")
+    async with cluster(tmp_path, "telegram", database) as all_:
+        nodes = [await all_.begin(name) for name in ("first", "second")]
+        await all_.even(2)
+        (name,) = await named(all_, 2, 1, "web/page")
+        page = Page(nodes[0], name)
+        watching = asyncio.create_task(page.watch())
+        await page.say("write note.txt: seven")
+        await page.until('"closed"')
+        await page.say("send note.txt")
+        await page.until('"kind": "file"')
+        watching.cancel()
+        (file,) = {one["file"] for said in page.told for one in said["bubbles"] if one["kind"] == "file"}
+        async with aiohttp.ClientSession() as http:
+            for node in nodes:
+                async with http.get(f"{node.url}/api/sessions/{name}/files/{file}") as response:
+                    assert (response.status, await response.text()) == (200, "seven")
+        all_.sound()
+
+
+def test_what_an_earlier_version_kept_for_itself_is_put_where_all_look(tmp_path: Path) -> None:
+    own, shared = tmp_path / "state" / "outbox", tmp_path / "shared" / ".outbox"
+    share_spool(own, shared)
+    assert shared.stat().st_mode & 0o777 == 0o700
+    for name in ("a", "b"):
+        (own / name).mkdir(parents=True)
+        (own / name / "note.txt").write_text(f"of {name}")
+    (shared / "b").mkdir()
+    share_spool(own, shared)
+    share_spool(own, shared)
+    assert (shared / "a" / "note.txt").read_text() == "of a"
+    assert [one.name for one in own.iterdir()] == ["b"], "what is there already is not replaced"
+    (own / "c").mkdir()
+    share_spool(own, own / "b" / "note.txt")  # nothing can be made there: it is logged, and the gateway serves

@@ -127,7 +127,11 @@ def _warned(words: str) -> Finding:
 
 def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, holder: int | None) -> list[Check]:
     return [
-        Check("directory", LOCAL_SECONDS, lambda: doctor_machine.directories(paths, config.tools.workspace)),
+        Check(
+            "directory",
+            LOCAL_SECONDS,
+            lambda: doctor_machine.directories(paths, config.tools.workspace, config.spool(paths)),
+        ),
         Check("disk", LOCAL_SECONDS, lambda: doctor_machine.disk(paths)),
         Check("database", LOCAL_SECONDS, lambda: doctor_machine.database(config, paths, holder)),
         Check("database.damage", DATABASE_SECONDS, lambda: pages(config, paths)),

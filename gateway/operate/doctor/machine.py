@@ -28,11 +28,11 @@ MIB = 1024**2
 # --- directories and disk ---
 
 
-async def directories(paths: Paths, workspace: Path | None) -> Seen:
+async def directories(paths: Paths, workspace: Path | None, spool: Path) -> Seen:
     """Whether the daemon can write where it has to. Tries it; what is not there yet is tried where it would be made."""
     places = [
         *written(paths),
-        (paths.state_dir / "outbox", "the directory of files on their way to chats"),
+        (spool, "the directory of files on their way to chats"),
         *([(workspace, "the directory of the workspaces")] if workspace else []),
     ]
     return Seen(tuple(await asyncio.to_thread(lambda: [_directory(place, what) for place, what in places])))
