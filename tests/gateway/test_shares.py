@@ -21,11 +21,12 @@ from agent_core.store.slices.rows import (
     slice_of,
 )
 from gateway.sharing.portion import Portion
-from gateway.sharing.shares import divided
+from gateway.sharing.shares import CONNECTIONS, divided
 
 SHARDS = account_slices("discord/3", 5)
+SINGLE = (account_slice("telegram/1"), account_slice("discord/2"))
 ACCOUNTS = ("discord/2", "discord/3", "telegram/1")
-NAMES = (*chat_slices(), HOUSE, account_slice("telegram/1"), account_slice("discord/2"), *SHARDS)
+NAMES = (*chat_slices(), HOUSE, *SINGLE, *SHARDS)
 
 
 class World:
@@ -36,11 +37,13 @@ class World:
         self.nodes: dict[int, bool] = {}
         """Those that live; whether they leave."""
         self.serves: dict[int, frozenset[str] | None] = {}
+        self.versions: dict[int, str] = {}
         self.numbers = 0
 
     def seen(self) -> Division:
         peers = tuple(
-            PeerNode(node, "" if leaving else "here", serves=self.serves[node]) for node, leaving in self.nodes.items()
+            PeerNode(node, "" if leaving else "here", self.versions[node], serves=self.serves[node])
+            for node, leaving in self.nodes.items()
         )
         return Division(peers, dict(self.owners))
 
@@ -58,14 +61,31 @@ class World:
     def all_look(self) -> int:
         return sum(self.look(node) for node in list(self.nodes))
 
-    def join(self, serves: Collection[str] | None = ACCOUNTS) -> None:
+    @property
+    def staying(self) -> set[int]:
+        return {node for node, leaving in self.nodes.items() if not leaving}
+
+    def brings(self, node: int) -> int:
+        """What its connections weigh: those of each of three accounts together a third of all."""
+        each = [Counter(self.owners[name] for name in names) for names in ((SINGLE[0],), (SINGLE[1],), SHARDS)]
+        return sum(CONNECTIONS * counts[node] // (3 * counts.total()) for counts in each)
+
+    def even(self, names: Collection[str], *, weighing: bool) -> bool:
+        """Nobody who has any of them carries more than one more than anybody else."""
+        counts = Counter(self.owners[name] for name in names)
+        full = {node: counts[node] + (self.brings(node) if weighing else 0) for node in self.staying}
+        return all(full[one] - other <= 1 for one in full if counts[one] for other in full.values())
+
+    def join(self, serves: Collection[str] | None = ACCOUNTS, version: str = "1") -> None:
         self.numbers += 1
         self.nodes[self.numbers] = False
+        self.versions[self.numbers] = version
         self.serves[self.numbers] = None if serves is None else frozenset(serves)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["join", "die", "leave", "look"]), st.integers(0, 9)), max_size=40))
+@given(st.lists(st.tuples(st.sampled_from(["join", "new", "die", "leave", "look"]), st.integers(0, 9)), max_size=40))
 def test_every_slice_comes_to_a_living_node_evenly_and_stays(steps: list[tuple[str, int]]) -> None:
+    """Each with what its connections weigh; among gateways of several versions, by number alone."""
     world = World()
     world.join()
     for what, which in steps:
@@ -74,6 +94,8 @@ def test_every_slice_comes_to_a_living_node_evenly_and_stays(steps: list[tuple[s
         match what:
             case "join":
                 world.join()
+            case "new":
+                world.join(version="2")
             case "die" if living:
                 del world.nodes[node]
             case "leave" if living:
@@ -82,17 +104,38 @@ def test_every_slice_comes_to_a_living_node_evenly_and_stays(steps: list[tuple[s
                 world.look(node)
             case _:
                 pass
-    if not any(not leaving for leaving in world.nodes.values()):
+    if not world.staying:
         world.join()
     for _ in range(len(world.nodes) + 3):
         world.all_look()
-    staying = {node for node, leaving in world.nodes.items() if not leaving}
-    assert set(world.owners.values()) <= staying
-    for names in (chat_slices(), SHARDS):
-        counts = Counter(world.owners[name] for name in names)
-        each = [counts[node] for node in staying]
-        assert max(each) - min(each) <= 1
+    assert set(world.owners.values()) <= world.staying
+    alike = len({world.versions[node] for node in world.staying}) == 1
+    assert world.even(chat_slices(), weighing=alike)
+    assert world.even(SHARDS, weighing=False)
     assert world.all_look() == 0, "nothing moves any more"
+
+
+@given(st.integers(1, 20), st.data())
+def test_what_is_even_once_was_moved_once(nodes: int, data: st.DataObject) -> None:
+    """No slice goes to and fro: what comes to be more than a node's share is not given to it before."""
+    world = World()
+    for _ in range(nodes):
+        world.join()
+    while world.all_look():
+        pass
+    before = dict(world.owners)
+    world.join()
+    order = data.draw(st.permutations(sorted(world.nodes)))
+    moves = Counter[str]()
+    for _ in range(nodes + 3):
+        for node in order:
+            then = dict(world.owners)
+            world.look(node)
+            moves.update(name for name in NAMES if world.owners[name] != then[name])
+    assert world.even(chat_slices(), weighing=True)
+    assert world.all_look() == 0
+    assert set(moves) == {name for name in NAMES if world.owners[name] != before[name]}
+    assert max(moves.values(), default=1) == 1
 
 
 @given(st.sets(st.sampled_from(NAMES)))
@@ -105,7 +148,8 @@ def test_what_is_busy_stays(busy: set[str]) -> None:
     world.look(1, frozenset(busy))
     assert all(world.owners[name] == 1 for name in busy)
     given_away = [name for name, owner in world.owners.items() if owner == 2]
-    for names, most in ((chat_slices(), 32), (SHARDS, 2)):
+    mine, theirs = world.brings(1), world.brings(2)
+    for names, most in ((chat_slices(), 64 + mine - (64 + mine + theirs + 1) // 2), (SHARDS, 2)):
         assert len({*names} & {*given_away}) == min(most, sum(name not in busy for name in names))
 
 
@@ -165,7 +209,33 @@ def test_chats_go_to_who_has_a_new_account_and_are_shared_again_when_all_have_it
     world.nodes[1] = True
     for _ in range(3):
         world.all_look()
-    assert Counter(world.owners[name] for name in chat_slices()) == {3: 32, 4: 32}
+    assert Counter(world.owners[name] for name in chat_slices()) == {3: 29, 4: 35}, "and the third has a connection"
+
+
+def test_a_connection_weighs_as_much_as_some_chats_and_not_beside_an_older_version() -> None:
+    world = World()
+    world.owners = dict.fromkeys((*chat_slices(), HOUSE, SINGLE[0]))
+
+    def shared() -> list[int]:
+        while world.all_look():
+            pass
+        counts = Counter(world.owners[name] for name in chat_slices())
+        return [counts[node] for node in sorted(world.staying)]
+
+    world.join()
+    assert shared() == [64]
+    world.join()
+    assert shared() == [26, 38]
+    world.join(version="2")
+    assert shared() == [21, 22, 21]
+    del world.nodes[3]
+    assert shared() == [26, 38]
+    for each in ([14, 25, 25], [7, 19, 19, 19], [4, 15, 15, 15, 15]):
+        world.join()
+        assert shared() == each
+    for rest in (1, 0):
+        world.join()
+        assert shared()[0] == rest, "what it stores for all is as much as the others have"
 
 
 def test_a_node_that_leaves_gives_all_in_one_step() -> None:

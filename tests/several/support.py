@@ -14,7 +14,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from agent_core.store.slices.rows import Division
+from agent_core.store.slices.sql import peer
 from gateway.cli.guarded import TRY_AGAIN
+from gateway.sharing.shares import CHATS, divided
 from tests.chats.discord_harness import discord_harness
 from tests.chats.harness import START_SECONDS, Harness, environment, first_line
 from tests.chats.slack_harness import slack_harness
@@ -112,12 +115,18 @@ class Cluster:
             await engine.dispose()
 
     async def even(self, nodes: int) -> None:
-        """As soon as so many share evenly."""
+        """As soon as so many share the chats, and nobody has anything to give."""
         async with asyncio.timeout(PATIENT_SECONDS):
             while True:
-                rows = await self.ask("SELECT owner, count(*) FROM slices WHERE slice LIKE 'chats/%' GROUP BY owner")
-                counts = [int(count) for owner, count in rows if owner is not None]
-                if len(counts) == nodes and sum(counts) == 64 and max(counts) - min(counts) <= 1:
+                rows = await self.ask(
+                    "SELECT node, address, version, started_at, serves FROM nodes WHERE address <> '' AND ended_at IS NULL"
+                )
+                owners = dict(await self.ask("SELECT slice, owner FROM slices"))
+                having = {owner for name, owner in owners.items() if name.startswith(CHATS)}
+                seen = Division(tuple(peer(row) for row in rows if row[0] in having), owners)
+                if len(having - {None}) == len(having) == nodes and not any(
+                    divided(one.node, seen, leaving=False) for one in seen.taking_part
+                ):
                     return
                 await asyncio.sleep(0.1)
 
