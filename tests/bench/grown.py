@@ -47,7 +47,7 @@ PLACES = {("turns", "number"), ("sessions", "since"), ("sessions", "tip")}
 TIMES = re.compile(r"(.*_)?(at|until)|deadline|done_to")
 TOKEN = re.compile(
     r"\b(?:(?P<ours>[a-z]+_[0-9a-z]{20})|(?P<hook>msg_[0-9a-z]{32})|(?P<number>(?:inbox|remind):\d+)|(?P<person>555[09]\d{5})|(?P<message>777\d{6})|(?P<snow>1[1-9]\d{17})"
-    r"|(?P<slack>[CDUG]0000\d{6})|(?P<stamp>1[78]\d{8}\.\d{6})|(?P<time>1[78]\d{11})|(?P<page>c-page-of-\d{4}(?:-\d+)?)|(?P<name>(?:caller|talk)-\d{4})|(?P<browser>browser:[0-9a-f]{24}))\b"
+    r"|(?P<slack>[CDUG]0000\d{6})|(?P<file>F0000\d{6})|(?P<stamp>1[78]\d{8}\.\d{6})|(?P<time>1[78]\d{11})|(?P<page>c-page-of-\d{4}(?:-\d+)?)|(?P<name>(?:caller|talk)-\d{4})|(?P<browser>browser:[0-9a-f]{24}))\b"
     rf"|(?P<salt>{SALT})"
 )
 """Everything by which one copy differs from another."""
@@ -102,7 +102,7 @@ class Copy(dict[str, str]):
         self[whole] = made = self._made(whole, str(found.lastgroup))
         return made
 
-    def _made(self, whole: str, kind: str) -> str:  # noqa: PLR0911
+    def _made(self, whole: str, kind: str) -> str:
         group, lasts = self.group, whole in self.template.lasting
         match kind:
             case "ours":
@@ -122,6 +122,8 @@ class Copy(dict[str, str]):
                 return str(int(whole) + (group * 1_000 if lasts else self.at(at) - at << 22))
             case "slack":
                 return f"{whole[0]}{group:04}{whole[5:]}"
+            case "file":
+                return f"F{self.k:04}{whole[5:]}"
             case "stamp":
                 seconds, rest = whole.split(".")
                 now = self.at(int(seconds) * 1000 + int(rest[:3]))
@@ -194,7 +196,7 @@ class Rows:
         self.plans = [(list(row), list(self._changes(row))) for row in self.rows]
         marks = ", ".join("?" * len(self.columns))
         names = ", ".join(f'"{one}"' for one in self.columns)
-        self.insert = f"INSERT OR REPLACE INTO {self.table} ({names}) VALUES ({marks})"  # noqa: S608
+        self.insert = f"INSERT OR REPLACE INTO {self.table} ({names}) VALUES ({marks})"
 
     def _changes(self, row: Row) -> Iterator[tuple[int, Cell]]:
         named = dict(zip(self.columns, row, strict=True))
@@ -203,7 +205,7 @@ class Rows:
             if change is not None:
                 yield place, change
 
-    def _change(self, column: str, value: Value, row: dict[str, Value]) -> Cell | None:  # noqa: PLR0911
+    def _change(self, column: str, value: Value, row: dict[str, Value]) -> Cell | None:
         match value:
             case int() if (self.table, column) in NUMBERS:
                 return (lambda copy: value + copy.shift) if value > 0 else None
@@ -269,7 +271,9 @@ def budgets(rows: Iterable[Row], copies: Iterable[Copy]) -> Iterator[Row]:
     for copy in copies:
         for scope, (_, window, until, *used, warned, at) in plans:
             day = copy.at(int(str(window))) if window else 0
-            pot = pots.setdefault((scope(copy), day), [day and day + int(str(until)) - int(str(window)), *[0] * len(used), 0, 0])
+            pot = pots.setdefault(
+                (scope(copy), day), [day and day + int(str(until)) - int(str(window)), *[0] * len(used), 0, 0]
+            )
             pot[1:-2] = [a + int(str(b)) for a, b in zip(pot[1:-2], used, strict=True)]
             pot[-2:] = [int(str(warned)), copy.at(int(str(at)))]
     return ((scope, day, *pot) for (scope, day), pot in pots.items())
@@ -278,8 +282,12 @@ def budgets(rows: Iterable[Row], copies: Iterable[Copy]) -> Iterator[Row]:
 def template_of(database: sqlite3.Connection, turns: int, now: int) -> Template:
     """What is to be copied how often."""
     ask = lambda query: database.execute(query).fetchall()  # noqa: E731
-    ((began, over),) = ask("SELECT (SELECT min(received_at) FROM inbox) - 1000, max((SELECT max(closed_at) FROM turns), (SELECT max(at) FROM audit)) + 1000")
-    ((width,),) = ask("SELECT max((SELECT max(id) FROM inbox), (SELECT max(id) FROM deliveries), (SELECT max(number) FROM hooks)) + 1")
+    ((began, over),) = ask(
+        "SELECT (SELECT min(received_at) FROM inbox) - 1000, max((SELECT max(closed_at) FROM turns), (SELECT max(at) FROM deliveries), (SELECT max(done_at) FROM hooks)) + 1000"
+    )
+    ((width,),) = ask(
+        "SELECT max((SELECT max(id) FROM inbox), (SELECT max(id) FROM deliveries), (SELECT max(number) FROM hooks)) + 1"
+    )
     ((played,),) = ask("SELECT count(*) FROM turns")
     groups = max(1, round(turns / played / CHAPTERS))
     step = DAYS * DAY_MS // (groups * CHAPTERS)
@@ -288,7 +296,9 @@ def template_of(database: sqlite3.Connection, turns: int, now: int) -> Template:
         lasting |= {one: 0 for (text,) in ask(query) for one in re.findall(r"\b1[1-9]\d{17}\b", text)}
     made = Template(began, over, width, lasting, step, now - groups * CHAPTERS * step, groups)
     first, later = Copy(made, 0), Copy(made, groups)
-    for session, key, count in ask("SELECT s.session, s.key, (SELECT count(*) FROM turns AS t WHERE t.session = s.session) FROM sessions AS s"):
+    for session, key, count in ask(
+        "SELECT s.session, s.key, (SELECT count(*) FROM turns AS t WHERE t.session = s.session) FROM sessions AS s"
+    ):
         if (one := written(key)) is None or one(first) == one(later):
             lasting[session] = count
     return made
@@ -296,12 +306,17 @@ def template_of(database: sqlite3.Connection, turns: int, now: int) -> Template:
 
 def pieces_of(database: sqlite3.Connection) -> Pieces:
     rows = database.execute("SELECT digest, form, stored, how FROM pieces")
-    return Pieces({digest: piece_of(digest, form, stored, compressed=how == "zlib") for digest, form, stored, how in rows})
+    return Pieces(
+        {digest: piece_of(digest, form, stored, compressed=how == "zlib") for digest, form, stored, how in rows}
+    )
 
 
 def nodes(database: sqlite3.Connection, template: Template) -> None:
     """Earlier starts: one each day."""
-    day = [(number + 2, f"n{number}", template.first + number * DAY_MS, template.first + (number + 1) * DAY_MS) for number in range(DAYS)]
+    day = [
+        (number + 2, f"n{number}", template.first + number * DAY_MS, template.first + (number + 1) * DAY_MS)
+        for number in range(DAYS)
+    ]
     database.executemany(
         "INSERT INTO nodes (node, name, started_at, version, boot_id, ended_at) VALUES (?, ?, ?, 'bench', '', ?)", day
     )
@@ -316,20 +331,23 @@ def grow(path: Path, turns: int) -> None:
         template, pieces = template_of(database, turns, SystemClock().now_ms()), pieces_of(database)
         kept: list[Rows] = []
         for table in COPIED:
-            read = database.execute(f"SELECT * FROM {table}")  # noqa: S608
+            read = database.execute(f"SELECT * FROM {table}")
             kept.append(Rows(table, [one[0] for one in read.description], read.fetchall(), template, pieces))
         pots = database.execute("SELECT * FROM budgets").fetchall()
-        indexes = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL").fetchall()
+        indexes = database.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        ).fetchall()
         for name, _ in indexes:
             database.execute(f'DROP INDEX "{name}"')
         for table in (*COPIED, *MADE_ANEW):
-            database.execute(f"DELETE FROM {table}")  # noqa: S608
+            database.execute(f"DELETE FROM {table}")
         for k in range(template.groups * CHAPTERS):
             copy = Copy(template, k)
             for rows in kept:
                 database.executemany(rows.insert, rows.of(copy))
             database.executemany(
-                "INSERT INTO pieces (digest, form, stored, how, size, refs, at) VALUES (?, ?, ?, ?, ?, 0, 0)", pieces.new
+                "INSERT INTO pieces (digest, form, stored, how, size, refs, at) VALUES (?, ?, ?, ?, ?, 0, 0)",
+                pieces.new,
             )
             pieces.new.clear()
             if k % AT_ONCE == 0:
@@ -347,7 +365,7 @@ def finish(
 ) -> None:
     """What is known at the end."""
     for pot in budgets(pots, (Copy(template, k) for k in range(template.groups * CHAPTERS))):
-        database.execute(f"INSERT INTO budgets VALUES ({', '.join('?' * len(pot))})", pot)  # noqa: S608
+        database.execute(f"INSERT INTO budgets VALUES ({', '.join('?' * len(pot))})", pot)
     used = [(refs, at, digest) for digest, (refs, at) in pieces.stored.items()]
     database.executemany("UPDATE pieces SET refs = ?, at = ? WHERE digest = ?", used)
     nodes(database, template)
