@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, case, func, select, text
+from sqlalchemy import ColumnElement, Row, and_, case, func, select, text, union_all
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from agent_core.limits.budgets import Level
 from agent_core.records import dataclass
@@ -134,38 +135,31 @@ class Overview(StoreReading):
         rows = await self._asks.all(query)
         return [WaitingMessages(row[0], row[1], int(row[2]), int(row[3]), row[4]) for row in rows]
 
-    async def exits(self, since: int, until: int, opened: tuple[str, str]) -> list[ExitCount]:
-        """How the turns ended that were closed from `since` on and before `until`, of those with ids in the range `opened`."""
-        c = t.turns.c
-        query = (
-            select(
-                c.exit,
-                func.count(),
-                func.coalesce(func.sum(c.input_tokens), 0),
-                func.coalesce(func.sum(c.output_tokens), 0),
-            )
-            .where(_within(since, until, opened))
-            .group_by(c.exit)
-            .order_by(c.exit)
-        )
+    async def exits(self, since: int, until: int) -> list[ExitCount]:
+        """How the turns ended that were closed from `since` on and before `until`."""
+        u = t.turns.c
+        c = _closed(since, until, u.exit, u.input_tokens, u.output_tokens)
+        used = (func.coalesce(func.sum(c.input_tokens), 0), func.coalesce(func.sum(c.output_tokens), 0))
+        query = select(c.exit, func.count(), *used).group_by(c.exit).order_by(c.exit)
         return [ExitCount(str(r[0] or ""), int(r[1]), int(r[2]), int(r[3])) for r in await self._asks.all(query)]
 
-    async def took(self, since: int, until: int, opened: tuple[str, str]) -> list[int]:
+    async def took(self, since: int, until: int) -> list[int]:
         """How many turns took up to each of `LONG_MS`, and longer: of those that `exits` counts."""
-        c = t.turns.c
-        lasted = c.closed_at - c.opened_at
+        u = t.turns.c
+        lasted = u.closed_at - u.opened_at
         bound = case(*((lasted <= most, place) for place, most in enumerate(LONG_MS)), else_=len(LONG_MS))
-        query = select(bound, func.count()).where(_within(since, until, opened)).group_by(bound)
+        c = _closed(since, until, bound.label("bound"))
+        query = select(c.bound, func.count()).group_by(c.bound)
         found = {int(row[0]): int(row[1]) for row in await self._asks.all(query)}
         return [found.get(place, 0) for place in range(len(LONG_MS) + 1)]
 
-    async def spent(self, since: int, until: int, opened: tuple[str, str], limit: int) -> list[SpentBy]:
+    async def spent(self, since: int, until: int, limit: int) -> list[SpentBy]:
         """What those turns used, by who asked and which model answered; the most first."""
-        c = t.turns.c
+        u = t.turns.c
+        c = _closed(since, until, u.people, u.key, u.model, u.input_tokens, u.output_tokens)
         tokens = func.sum(c.input_tokens + c.output_tokens)
         query = (
             select(c.people, c.key, c.model, func.count(), func.coalesce(tokens, 0))
-            .where(_within(since, until, opened))
             .group_by(c.people, c.key, c.model)
             .order_by(tokens.desc(), c.people, c.key, c.model)
             .limit(limit)
@@ -204,9 +198,11 @@ class Overview(StoreReading):
         return await self._asks.readable("audit", wanted, c.audit, t.AUDIT.make, lambda one: one.audit, limit)
 
 
-def _within(since: int, until: int, opened: tuple[str, str]) -> ColumnElement[bool]:
-    c = t.turns.c
-    return and_(c.turn >= opened[0], c.turn < opened[1], c.closed_at >= since, c.closed_at < until)
+def _closed(since: int, until: int, *columns: ColumnElement[Any]) -> ReadOnlyColumnCollection[str, Any]:
+    """Of the turns that were closed in between. Two questions, because there are two indexes: with one, each turn of some weeks would be looked at."""
+    ended = and_(t.turns.c.closed_at >= since, t.turns.c.closed_at < until)
+    kept = select(*columns).where(text("turns.state = 'closed'"), text("turns.removed = ''"), ended)
+    return union_all(kept, select(*columns).where(text("turns.removed <> ''"), ended)).subquery().c
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:

@@ -20,7 +20,7 @@ from agent_core.bell import Bell
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules, window
 from agent_core.limits.spend import Budget
-from agent_core.ports import Clock, time_mark
+from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
@@ -56,9 +56,8 @@ SLOW_SECONDS = 60.0
 TURNS, SESSIONS, PARTS, INCIDENTS, POTS, AUDIT = 200, 150, 200, 100, 200, 200
 """How many of each are shown."""
 DAYS, SPENDERS = 14, 500
-DAY_MS = 24 * 3600 * 1000
-LONGEST_TURN_MS = 2 * DAY_MS
-"""A turn that ends today began at most so long ago, unless the gateway was stopped meanwhile."""
+LATE_MS = 3600 * 1000
+"""So long after its end, nothing ends any more in a day."""
 
 
 Pace = Callable[[Bell, float, float], Awaitable[None]]
@@ -112,12 +111,13 @@ class _Group:
 
 @dataclass(slots=True)
 class _Past:
-    """How turns of the days before ended, and turns of today that had begun long before."""
+    """How turns of the days before ended."""
 
     today: int
     at: float
     days: list[snapshot.Day]
-    late: list[ExitCount]
+    known: dict[int, snapshot.Day]
+    """Those that will not change any more, by their beginning."""
 
 
 @dataclass(slots=True)
@@ -309,12 +309,12 @@ class Board:
         rows.trends = [known.get(self._named(begin)) or await self._trend(begin, end) for begin, end in self._days()]
         first, last = self._days()[0][0], self._days()[-1][1]
         overview = self.sources.store.overview
-        rows.spent = await self._read("spend", overview.spent(first, last, _opened(first, last), SPENDERS))
+        rows.spent = await self._read("spend", overview.spent(first, last, SPENDERS))
         await self.sources.names.meet({person for one in rows.spent for person in snapshot.askers_of(one.people)})
 
     async def _trend(self, begin: int, end: int) -> snapshot.Trend:
         overview, broke = self.sources.store.overview, dict[str, int]()
-        took = await self._read("exits", overview.took(begin, end, _opened(begin, end)))
+        took = await self._read("exits", overview.took(begin, end))
         try:
             broke = await overview.broke(begin, end)
         except Damaged:
@@ -411,7 +411,7 @@ class Board:
     def _exits(self) -> Json:
         past = self._rows.past
         assert past is not None
-        named = snapshot.Day(self._named(past.today), _added(self._rows.today, past.late))
+        named = snapshot.Day(self._named(past.today), self._rows.today)
         return snapshot.exits_json([*past.days, named], self.sources.rules.zone_name)
 
     def _trends(self) -> Json:
@@ -429,44 +429,20 @@ class Board:
         return f"{datetime.fromtimestamp(start / 1000, self.sources.rules.zone):%Y-%m-%d}"
 
     async def _today(self, now: int) -> list[ExitCount]:
-        """How the turns ended that ended today and began not long ago."""
-        start, end = self._day(now)
-        opened = (f"t_{time_mark(start - LONGEST_TURN_MS)}", f"t_{time_mark(end)}")
-        return await self._read("exits", self.sources.store.overview.exits(start, end, opened))
+        """How the turns ended that ended today."""
+        return await self._read("exits", self.sources.store.overview.exits(*self._day(now)))
 
     async def _before(self, now: int) -> _Past:
         """The days before today: they change no more, but for an end that was stored late."""
-        start, end = self._day(now)
-        past, moment = self._rows.past, self.sources.clock.monotonic()
+        start, moment, past = self._day(now)[0], self.sources.clock.monotonic(), self._rows.past
         if past is not None and past.today == start and moment - past.at < SLOW_SECONDS:
             return past
-        overview = self.sources.store.overview
-        days: list[snapshot.Day] = []
-        first = start
-        for _ in range(DAYS - 1):
-            begin, stop = self._day(first - 1)
-            opened = (f"t_{time_mark(begin - DAYS * DAY_MS)}", f"t_{time_mark(stop)}")
-            days.insert(
-                0, snapshot.Day(self._named(begin), await self._read("exits", overview.exits(begin, stop, opened)))
-            )
-            first = begin
-        long_ago = (f"t_{time_mark(start - 2 * DAYS * DAY_MS)}", f"t_{time_mark(start - LONGEST_TURN_MS)}")
-        return _Past(start, moment, days, await self._read("exits", overview.exits(start, end, long_ago)))
+        known, days = {} if past is None else past.known, self._days()[:-1]
+        found = {begin: known.get(begin) or await self._ended(begin, stop) for begin, stop in days}
+        over = {begin: found[begin] for begin, stop in days if now - stop > LATE_MS and found[begin].exits}
+        return _Past(start, moment, [*found.values()], over)
 
-
-def _opened(begin: int, end: int) -> tuple[str, str]:
-    """The ids of turns that may end in between."""
-    return (f"t_{time_mark(begin - LONGEST_TURN_MS)}", f"t_{time_mark(end)}")
-
-
-def _added(one: Sequence[ExitCount], other: Sequence[ExitCount]) -> list[ExitCount]:
-    found = {count.exit: count for count in one}
-    for count in other:
-        known = found.get(count.exit, ExitCount(count.exit, 0, 0, 0))
-        found[count.exit] = ExitCount(
-            count.exit,
-            known.count + count.count,
-            known.input_tokens + count.input_tokens,
-            known.output_tokens + count.output_tokens,
+    async def _ended(self, begin: int, stop: int) -> snapshot.Day:
+        return snapshot.Day(
+            self._named(begin), await self._read("exits", self.sources.store.overview.exits(begin, stop))
         )
-    return [found[name] for name in sorted(found)]

@@ -91,7 +91,7 @@ class Names:
         """Look up how people are called, where that is stored."""
         unknown = [one for one in people if one not in self._people]
         if unknown:
-            named = {(row.account, row.person): row.name for row in await self.store.people.all()}
+            named = {(row.account, row.person): row.name for row in await self.store.people.these(unknown)}
             self._people |= {one: named.get(one, "") for one in unknown}
         while len(self._people) > KNOWN_MOST:
             del self._people[next(iter(self._people))]

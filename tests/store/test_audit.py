@@ -82,9 +82,8 @@ async def test_the_newest_turns_and_what_is_open_and_what_waits(store: Store) ->
     assert [one.turn for one in await store.overview.open_turns(10)] == [second[2]]
     assert [(one.key, one.count, one.since) for one in await store.overview.waiting(10)] == [("two", 1, 77)]
     assert {one.quarantined for one in newest} == {""}
-    ids = ("t_", "t_zzzzzzzzzzzzzzzzzzzz~")
     assert [
-        (one.exit, one.count, one.input_tokens, one.output_tokens) for one in await store.overview.exits(300, 301, ids)
+        (one.exit, one.count, one.input_tokens, one.output_tokens) for one in await store.overview.exits(300, 301)
     ] == [("answered", 1, 12, 3)]
-    assert await store.overview.exits(301, 400, ids) == []
+    assert await store.overview.exits(301, 400) == []
     assert await store.overview.pots(0, 10) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import BindParameter, Boolean, Column, ColumnElement, and_, tuple_
+from sqlalchemy import BindParameter, Boolean, Column, ColumnElement, Text, and_, tuple_
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -33,6 +33,7 @@ class _Among(FunctionElement[bool]):
 
     type = Boolean()
     inherit_cache = True
+    of: Sequence[ColumnElement[Any]] = ()
 
     def self_group(self, against: OperatorType | None = None) -> Self:  # noqa: ARG002 - as it is called
         """As it is: SQLite would be asked whether it is 1, and looks at every row for that."""
@@ -47,17 +48,23 @@ def _plain(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
 @compiles(_Among, "sqlite")
 def _behind_a_select(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
     before, _, after = compiler.process(element.clauses, **kw).partition(" IN ")
-    return f"{before} IN (SELECT * FROM {after})"  # noqa: S608 - the compiler's own text
+    first, *others = element.of
+    known = "CAST(column1 AS TEXT)" if isinstance(first.type, Text) else "column1"
+    named = ", ".join((known, *(f"column{place}" for place, _ in enumerate(others, 2))))
+    return f"{before} IN (SELECT {named} FROM {after})"  # noqa: S608 - the compiler's own text
 
 
 def among(
     columns: Sequence[ColumnElement[Any]], keys: BindParameter[Any] | Sequence[tuple[Any, ...]]
 ) -> ColumnElement[bool]:
-    """Whether these columns together are one of `keys`.
+    """Whether these columns together are one of `keys`, of which there is at least one. A text comes first, if there is one among them.
 
-    SQLite uses no index for ``(a, b) IN (VALUES …)`` if there are two or more: it reads the whole table. For the same behind a SELECT it does.
+    SQLite uses no index for ``(a, b) IN (VALUES …)`` if there are two or more: it reads the whole table. For the same behind a SELECT it does, but
+    compares all columns as it does the first: behind a text, it would use the index of a number only if the first that is selected is a text, too.
     """
-    return _Among(tuple_(*columns).in_(keys))
+    made = _Among(tuple_(*columns).in_(keys))
+    made.of = columns
+    return made
 
 
 def begins(column: Column[str], prefix: str, dialect: str) -> ColumnElement[bool]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import orjson
 from sqlalchemy import func, select
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.keys import among
 from agent_core.store.database.node import Writing
 from agent_core.store.people import links
 from agent_core.store.people.ops import PutPerson, PutPlace, Unlink
@@ -23,6 +26,11 @@ class PeopleReads(StoreReading):
         if account:
             query = query.where(p.account == account)
         return await self._asks.made(query, t.PERSON.make)
+
+    async def these(self, who: Collection[tuple[str, str]]) -> list[PersonRow]:
+        """Those of them that are known, by account and person."""
+        named = among((t.people.c.account, t.people.c.person), sorted(who))
+        return await self._asks.made(t.PERSON.query.where(named), t.PERSON.make) if who else []
 
     async def spoke(self) -> list[PersonRow]:
         """Whoever asked a turn that is known, who spoke last first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, and_, case, func, not_, or_, select, text, tuple_
+from sqlalchemy import Select, and_, case, func, not_, or_, select, text, tuple_, union
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
@@ -99,7 +99,11 @@ class SessionReads(StoreReading):
     def _between(self, prefixes: Sequence[str], ending: str) -> Select[*tuple[Any, ...]]:
         c = t.sessions.c
         ends = func.substr(c.key, func.length(c.key) - len(ending) + 1) == ending
-        return t.SESSION.query.where(t.NAMED, or_(*(self._asks.begins(c.key, one) for one in prefixes)), ends)
+        if len(prefixes) == 1:
+            return t.SESSION.query.where(t.NAMED, self._asks.begins(c.key, prefixes[0]), ends)
+        # each by itself: with one or the other, SQLite looks at all there are
+        each = (select(c.session).where(t.NAMED, self._asks.begins(c.key, one), ends) for one in prefixes)
+        return t.SESSION.query.where(c.session.in_(union(*each)))
 
     async def figures(self, sessions: Sequence[str]) -> dict[str, SessionFigures]:
         """What is known of each by its turns; a session without any is missing."""

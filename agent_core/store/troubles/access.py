@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, Select, bindparam, func, select
+from sqlalchemy import Row, Select, bindparam, func, select, text
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import Always, StoreReading
@@ -17,7 +17,6 @@ from agent_core.store.troubles.rows import (
     FORESEEN,
     FailedTurn,
     IncidentRow,
-    IncidentState,
     RemedyCount,
     TroubleCount,
     TroubleRow,
@@ -109,11 +108,12 @@ class TroubleReads(StoreReading):
         return found + [FailedTurn(*row) for row in await self._asks.all(others)]
 
     async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
-        """Incidents, the latest first."""
+        """Incidents, the latest first. Their ids sort by the time at which they were made."""
         c = t.incidents.c
-        query = t.INCIDENT.query.order_by(c.opened_at.desc(), c.incident).limit(limit)
-        if open_only:
-            query = query.where(c.state == IncidentState.OPEN.value)
+        latest = t.INCIDENT.query.order_by(c.incident.desc())
+        # as it stands in the index, and in an order that no index has: else all are looked at in that one's
+        opened = t.INCIDENT.query.where(text("incidents.state = 'open'")).order_by(c.opened_at.desc(), c.incident)
+        query = (opened if open_only else latest).limit(limit)
         return [t.INCIDENT.make(row) for row in await self._asks.all(query)]
 
     async def incident(self, incident: str) -> IncidentRow | None:
