@@ -211,10 +211,9 @@ class DiscordAdapter:
         """One connection, until cancelled, or it cannot go on. Raises as `run`."""
         from adapters.discord.client import made_client
 
-        self._clients[shard] = client = made_client(self._settings, self, up, shard)
+        self._clients[shard] = client = made_client(self._settings, self, up, self.held.may_open, shard)
         keeping: asyncio.Task[None] | None = None
         try:
-            client.may_open = self.held.may_open
             if self._settings.shards or self._intake.several:
                 client.turn = partial(self._sessions.turn, client)
             if self._intake.several:
@@ -452,7 +451,7 @@ class DiscordAdapter:
         from adapters.discord.client import made_client
 
         if self._sending is None:
-            client = made_client(self._settings, self, lambda: None, 0)
+            client = made_client(self._settings, self, lambda: None, self.held.may_open, 0)
             await self._let_in(client)
         else:
             await self._see(self._sending)

@@ -98,16 +98,18 @@ class BotClient(discord.Client):
     let_go: Callable[[], Awaitable[None]]
     """Closes the way out as well: `close` leaves it open, so that words can go out when nothing comes in any more."""
 
-    def __init__(self, ears: Ears, up: Callable[[], None], **options: Any) -> None:
+    def __init__(
+        self, ears: Ears, up: Callable[[], None], may_open: Callable[[], Awaitable[None]], **options: Any
+    ) -> None:
+        """`may_open` waits while another gateway may have our connection: whoever goes on with its session cuts the other one off."""
         self._ears = ears
         self._up = up
+        self._may_open = may_open
         self.resumes: Session | None = None
         """The session of somebody else that its first connection goes on with."""
         self.turn: Callable[[], Awaitable[None]] | None = None
         """Waits until a session may be begun. The library's own waits each time but the first; it knows of no other connection."""
         self._may_begin = False
-        self.may_open: Callable[[], Awaitable[None]] = _nothing
-        """Waits while another gateway may have our connection: whoever goes on with its session cuts the other one off."""
         self.places: dict[int, Any] = {}
         """Channels that were asked for, because the session was begun by somebody else, who was told of them."""
         super().__init__(**options)
@@ -136,7 +138,7 @@ class BotClient(discord.Client):
 
     async def waited(self) -> None:
         """Come back when the first connection may be made: the library gives it a minute, and the queue may be longer."""
-        await self.may_open()
+        await self._may_open()
         if self.turn is not None and self.resumes is None:
             await self.turn()
             self._may_begin = True
@@ -147,7 +149,7 @@ class BotClient(discord.Client):
         limit = asyncio.timeout(WAIT_SECONDS)
         try:
             async with limit:
-                await self.may_open()
+                await self._may_open()
                 if not resumes and not self._may_begin and self.turn is not None:
                     await self.turn()
                     self._may_begin = True
@@ -248,7 +250,13 @@ def heartbeat_of(socket: DiscordWebSocket) -> dict[str, Any]:
     return {"op": socket.HEARTBEAT, "d": socket.sequence} if alive is None else alive.beat()
 
 
-def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None], shard: int | None = None) -> BotClient:
+def made_client(
+    settings: DiscordSection,
+    ears: Ears,
+    up: Callable[[], None],
+    may_open: Callable[[], Awaitable[None]],
+    shard: int | None = None,
+) -> BotClient:
     """A client for one connection."""
     if settings.api_base:
         Route.BASE = settings.api_base
@@ -256,7 +264,7 @@ def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None], sh
     options["http_trace"] = limits()
     if settings.shards:
         options |= {"shard_id": shard, "shard_count": settings.shards}
-    client = BotClient(ears, up, **options)
+    client = BotClient(ears, up, may_open, **options)
     client.http.max_ratelimit_timeout = AT_ONCE
     client.http.get_ratelimit = _kept(client.http._buckets)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
     client.let_go, client.http.close = client.http.close, _nothing

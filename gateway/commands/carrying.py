@@ -24,8 +24,8 @@ from gateway.commands.registry import CommandSpec
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
 from gateway.limits.whose import shown_in
-from gateway.queues.inhand import InHand
 from gateway.queues.languages import Languages
+from gateway.sharing.inhand import InHand
 
 log = structlog.get_logger("chat")
 

@@ -37,7 +37,9 @@ def divided(me: int, seen: Division, *, leaving: bool, busy: Collection[str] = (
     moved: dict[str, int] = {}
     peers = [one for one in seen.taking_part if not leaving or one.node != me]
     for names, able, even in _kinds(seen.owners, peers):
-        beside = _beside(changed(seen, owners={**seen.owners, **moved}), peers) if names[0].startswith(CHATS) else {}
+        beside: Mapping[int, int] = {}
+        if names[0].startswith(CHATS):
+            beside = _beside(changed(seen, owners={**seen.owners, **moved}), peers)
         free = [name for name in names if seen.owners[name] not in seen.living]
         mine = [name for name in names if seen.owners[name] == me]
         idle = [name for name in mine if name not in busy]

@@ -26,7 +26,7 @@ from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.webhooks.rows import HookCount, HookRow, HookState, ReceiverRow
 from gateway.limits.alerts import Message
-from gateway.queues.inhand import InHand
+from gateway.sharing.inhand import InHand
 from gateway.sharing.portion import Portion
 from gateway.webhooks import signing
 from gateway.webhooks.deciding import DAY_MS, Attempt, again, given_up, next_up, settled, too_old

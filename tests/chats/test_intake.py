@@ -253,7 +253,7 @@ def by_gateway(arrivals: Arrivals, store: Store) -> Way:
     from adapters.discord.client import made_client
 
     adapter = DiscordAdapter(Discord(token=SecretStr("N3.x.y")), arrivals, SystemClock())
-    client: Any = made_client(Discord(token=SecretStr("N3.x.y")), adapter, lambda: None)
+    client: Any = made_client(Discord(token=SecretStr("N3.x.y")), adapter, lambda: None, adapter.held.may_open)
 
     async def no_history(*_: object, **__: object) -> list[object]:
         return []
@@ -461,12 +461,13 @@ async def test_what_could_not_be_stored_is_not_confirmed_and_not_counted_as_come
     async def away(*_: object, **__: object) -> None:
         raise StorageUnavailable("away")
 
+    seven = way.make(7)  # once: its time is that of the platform's clock
     with monkeypatch.context() as broken:
         broken.setattr(way.store.writer, "submit", away)
         broken.setattr(way.store.writer, "alone", away)
-        assert not await _soon(way.bring(way.make(7)))
+        assert not await _soon(way.bring(seven))
         assert way.adapter.sight("up", "", None).inbound_age_seconds is None
-    assert await way.bring(way.make(7))
+    assert await way.bring(seven)
     assert await rows_of(way, 7) == 1
 
 

@@ -15,7 +15,7 @@ from gateway.chats.commandintake import CommandIntake
 from gateway.delivery.owners import Owner
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
-from gateway.queues.inhand import InHand
+from gateway.sharing.inhand import InHand
 
 NUMBER = 7
 

@@ -8,7 +8,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.queues.inhand import InHand
+from gateway.sharing.inhand import InHand
 
 
 def test_what_was_in_hand_at_any_time_of_a_reading_is_named_by_it() -> None:

@@ -31,11 +31,11 @@ from gateway.config.types import SessionPolicy
 from gateway.delivery.owners import Owner
 from gateway.limits.budgets import BudgetBook
 from gateway.queues import inbox
-from gateway.queues.inhand import InHand
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
 from gateway.several.together import together
+from gateway.sharing.inhand import InHand
 from gateway.sharing.portion import Portion
 from tests.sim import world
 from tests.sim.loop import MAX_STEPS, SimLoop, SimTask, TooManySteps
