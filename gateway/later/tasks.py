@@ -335,14 +335,18 @@ class Tasks:
         told = await self._follow_ups.begin_for(
             inbox.decode(plan.asked.encode()), f"{row.schedule}:ended", title, words
         )
-        done = replace(
-            row, state=ScheduleState.DONE, body=storedjson.dumps(plan), rev=row.rev + 1, at=self._later.clock.now_ms()
-        )
-        with suppress(
-            Conflict
-        ):  # its chat has moved meanwhile, or its conversation was forgotten: the next start looks again
-            await self._later.store.schedules.put(done)
+        await self._note_over(row.schedule, plan)
         log.info("task.ended", task=row.schedule, told=told)
+
+    async def _note_over(self, name: str, plan: TaskPlan) -> None:
+        """Note that it is over, as its row is by now: its chat may have another id since it was begun, or its conversation was forgotten."""
+        schedules = self._later.store.schedules
+        while (row := await schedules.one(name)) is not None and row.state is ScheduleState.ACTIVE:
+            now = self._later.clock.now_ms()
+            done = replace(row, state=ScheduleState.DONE, body=storedjson.dumps(plan), rev=row.rev + 1, at=now)
+            with suppress(Conflict):
+                await schedules.put(done)
+                return
 
 
 class _LeftOpen(Exception):

@@ -7,8 +7,9 @@ session and nothing is kept.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import structlog
 
@@ -39,6 +40,7 @@ from gateway.people.linking import (
 )
 
 log = structlog.get_logger("people")
+T = TypeVar("T")
 
 SETTLE_SECONDS = 2.0
 """How long a message waits for a command before it that says where it belongs."""
@@ -63,20 +65,23 @@ class PeopleDirectory:
         self._listed: dict[str, tuple[str, ...]] = {}
         """By place: the conversations that were shown there last, as they were numbered."""
         self._switching: dict[str, asyncio.Task[None]] = {}
+        self._changes = 0
+        """How often something was stored otherwise by this gateway, as far as it is known here."""
         self.unread = False
         """Some conversations could not be read when they were listed last."""
 
     async def open(self) -> None:
         """Learn what is stored."""
         if self.allowed:
-            self._places = {row.place: row for row in await self._store.people.places()}
-            self._links = await self._store.people.links()
+            places = await read_now(self._store.people.places, lambda: self._changes)
+            self._places = {row.place: row for row in places}
+            self._links = await read_now(self._store.people.links, lambda: self._changes)
 
     async def refresh(self) -> list[PlaceRow]:
         """Learn anew who is joined, after that was changed. Returns the places that had to let go of a conversation, as they were."""
         if not self.allowed:
             return []
-        self._links = await self._store.people.links()
+        self._links = await read_now(self._store.people.links, lambda: self._changes)
         continuing = [row for row in self._places.values() if row.continues is not None]
         cut = [row for row in continuing if self._goes_on(row.place, (row.account, row.person)) == row.place]
         for row in cut:
@@ -105,7 +110,7 @@ class PeopleDirectory:
         row = PlaceRow(place, account, person, at=self._clock.now_ms())
         await self._store.people.put_place(row)
         self._places.setdefault(place, row)
-        self._changed()
+        self._stored()
 
     def owns(self, own: SessionKey, origin: ChatOrigin) -> bool:
         """The chat is this person's alone, as far as is known."""
@@ -117,7 +122,12 @@ class PeopleDirectory:
         row = self._places.get(change.place)
         if row is not None:
             self._places[change.place] = replace(row, continues=change.continues)
-            self._changed()
+            self._stored()
+
+    def _stored(self) -> None:
+        """What is read from now on knows of it."""
+        self._changes += 1
+        self._changed()
 
     def switching(self, own: SessionKey, task: asyncio.Task[None]) -> None:
         """A command is under way that says what goes on in a place; messages behind it wait for it."""
@@ -193,16 +203,24 @@ class PeopleDirectory:
             while len(self._tries) > KNOWN_TRIES:
                 del self._tries[next(iter(self._tries))]
         if found.outcome is LinkOutcome.JOINED:
+            self._stored()
             await self.refresh()
-            self._changed()
         return found
 
     async def unlink(self, account: str, person: str) -> list[PlaceRow]:
         """Take an account out. Returns the places that had to let go of a conversation, as they were."""
         await self._store.people.unlink(account, person)
         log.info("people.unlinked", account=account, person=person)
-        self._changed()
+        self._stored()
         return await self.refresh()
+
+
+async def read_now(read: Callable[[], Awaitable[T]], changes: Callable[[], int]) -> T:
+    """What is read, once nothing has changed here while it was: else what is known would be older afterwards, and who was shut out just then be heard."""
+    while True:
+        before, found = changes(), await read()
+        if changes() == before:
+            return found
 
 
 def first_words(opened: TurnOpened | None) -> str:

@@ -65,16 +65,17 @@ class Keyring:
         self._noted: dict[str, int] = {}
         """As far as it is stored."""
         self._noted_at = 0
-        self._bell = Bell()
+        self._bell, self._opening = Bell(), asyncio.Lock()
         self._portion = portion or Portion()
         self._portion.words[KEYS] = self._bell.ring
 
     async def open(self) -> None:
         """Learn which there are. Raises `StorageUnavailable`."""
-        found = await self._store.apikeys.all()
-        self._seen = len(found), sum(row.changed_at for row in found)
-        self._known = {row.name: known for row in found if (known := readable(row)) is not None}
-        self._by_prefix = keys.by_prefix(self._known.values())
+        async with self._opening:  # one after the other: what was read before a key was revoked must not come last
+            found = await self._store.apikeys.all()
+            self._seen = len(found), sum(row.changed_at for row in found)
+            self._known = {row.name: known for row in found if (known := readable(row)) is not None}
+            self._by_prefix = keys.by_prefix(self._known.values())
 
     @asynccontextmanager
     async def running(self, *, shared: bool) -> AsyncGenerator[None]:

@@ -19,7 +19,7 @@ from agent_core.store.store import Store
 from agent_core.text.tongue import speak
 from gateway.people import access
 from gateway.people.access import AccessRules, PersonStanding, Recent, refuse, standing
-from gateway.people.directory import PeopleDirectory
+from gateway.people.directory import PeopleDirectory, read_now
 from gateway.people.routing import GroupRules
 
 log = structlog.get_logger("chat")
@@ -81,14 +81,14 @@ class Members:
         self._rules: dict[str, AccountRules] = {}
         self._people: dict[tuple[str, str], PersonRow] = {}
         self._recent: dict[tuple[str, str], Recent] = {}
-        self._changed = changed
+        self._changed, self._puts = changed, 0
         self.told: Callable[[str, str, str], None] = lambda _account, _person, _key: None
         """Has other gateways count a message as well: its account, its person, and its key."""
         self.directory = PeopleDirectory(store, clock, ids, self._counts, changed, allowed=link)
 
     async def open(self) -> None:
         """Learn who is known."""
-        for row in await self._store.people.all():
+        for row in await read_now(self._store.people.all, lambda: self._puts):
             self._people[row.account, row.person] = row
         await self.directory.open()
 
@@ -186,6 +186,7 @@ class Members:
         """Store what is known of a person."""
         await self._store.people.put(row)
         self._people[row.account, row.person] = row
+        self._puts += 1
         self._changed()
 
     async def approve(self, code_or_id: str, by: str) -> PersonRow | None:

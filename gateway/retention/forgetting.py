@@ -144,6 +144,7 @@ class Forgetting:
     last: ForgettingResult | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
+    _in_hand: set[str] = field(default_factory=set[str])
 
     async def run(self) -> None:
         """End what earlier processes left, and what is begun."""
@@ -176,19 +177,30 @@ class Forgetting:
     async def finish_all(self) -> None:
         """Do what is not done yet."""
         try:
-            for job in await self.store.forgotten.jobs():
-                if job.done_at is None:
+            for job in await self._left():
+                if (
+                    job in await self._left()
+                ):  # else it was ended while that was read, and what has its name by now is another one's
                     await self.finish(job)
         except StorageUnavailable as error:
             log.warning("forget.not_done", error=str(error))
 
+    async def _left(self) -> list[ForgettingJob]:
+        """What is not done, and nobody here does."""
+        jobs = await self.store.forgotten.jobs()
+        return [job for job in jobs if job.done_at is None and job.forget not in self._in_hand]
+
     async def finish(self, job: ForgettingJob) -> ForgettingResult:
         """Do it, from the beginning."""
-        if job.conversation is not None:
-            done = await self._finish_conversation(job, *job.conversation)
-        else:
-            async with self._lock:
-                done = self.last = await self._finish(job)
+        self._in_hand.add(job.forget)
+        try:
+            if job.conversation is not None:
+                done = await self._finish_conversation(job, *job.conversation)
+            else:
+                async with self._lock:
+                    done = self.last = await self._finish(job)
+        finally:
+            self._in_hand.discard(job.forget)
         log.info("forget.done", forget=job.forget, turns=done.turns, messages=done.messages)
         return done
 

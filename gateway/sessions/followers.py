@@ -120,7 +120,7 @@ class MessageFollower:
         running = self._queue.running if self._queue is not None else None
         if running is not None and running.driver.over and running.driver.turn.exit is None:
             running = None  # it was overtaken, or left
-        if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
+        if running is not None and self._certain and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
             self._running = running
             seen = running.driver.seen
             if self._end_alone:
@@ -129,6 +129,12 @@ class MessageFollower:
                 seen.subscribe(self._bell)
             if seen.over or not self._end_alone:
                 self._bell.ring()
+
+    @property
+    def _certain(self) -> bool:
+        """What runs here may be shown. Who stood still runs it for a moment as it was before, and the store has it from whoever took it over: what was
+        seen there does not go away."""
+        return self._far is None or self._watching.store.ownership.lease_ok()
 
     def _detach(self) -> None:
         if self._running is not None:
@@ -154,7 +160,7 @@ class MessageFollower:
             if self._watching.runner.leaving:
                 return LeftOpen("", View((), open=True))
             # Where another process runs it, the journal has to be asked.
-            here = queue is not None and (queue.epoch or self._watching.portion.whole)
+            here = queue is not None and (queue.epoch or self._watching.portion.whole) and self._certain
             if left > 0 and await self._bell.wait(left if here else min(left, self._due.seconds or ELSEWHERE_SECONDS)):
                 self._due.ring()
             elif here or clock.monotonic() >= until:

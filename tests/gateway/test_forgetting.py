@@ -266,3 +266,34 @@ async def test_no_table_of_postgresql_holds_a_word_of_them(postgres: str, tmp_pa
         rows = await store.keeping.remove(_all_rows)
         assert [name for name, told in rows.items() if CANARY in told] == []
         assert {name for name, told in rows.items() if OTHER in told} >= {"inbox", "journal", "memory"}
+
+
+async def test_what_is_deleted_while_it_is_read_what_is_to_be_forgotten_is_not_deleted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is free, and what has it by then is another conversation, whose folder would go."""
+    async with gateway(tmp_path, echo) as rig:
+        end = await rig.say("hello", session="notes")
+        row = await rig.store.turns.one(end.turn)
+        assert row is not None
+        found = await rig.store.sessions.one(row.session)
+        assert found is not None
+        forgetting, forgotten = rig.hub.forgetting, rig.store.forgotten
+        job = await forgetting.begin_conversation(row.session, found.key, "api/gone/1//")
+        finished, jobs = list[str](), forgotten.jobs
+        finish = Forgetting._finish_conversation
+
+        async def counted(one: Forgetting, job: Any, *whose: str) -> Any:
+            finished.append(job.forget)
+            return await finish(one, job, *whose)
+
+        async def read() -> Any:
+            there = await jobs()
+            if not finished:
+                await forgetting.finish(job)  # by whoever has begun it
+            return there
+
+        monkeypatch.setattr(Forgetting, "_finish_conversation", counted)
+        monkeypatch.setattr(forgotten, "jobs", read)
+        await forgetting.finish_all()
+        assert finished == [job.forget]

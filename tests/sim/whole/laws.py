@@ -48,6 +48,10 @@ class Row:
     labelled: bool
     cause: str
 
+    @property
+    def name(self) -> str:
+        return f"{self.origin}/{self.bubble}/{self.part}"
+
 
 def broken(result: Result) -> list[str]:
     """The laws that `result` breaks, in words."""
@@ -57,14 +61,28 @@ def broken(result: Result) -> list[str]:
         for (turn,) in database.execute("SELECT turn FROM turns").fetchall():
             found += of_a_turn(database, turn, turns, result)
         rows = _rows(database)
+        aside = _set_aside(rows, result)
         found += _of_what_was_heard(database, result.service)
-        found += _of_what_is_recorded(rows, result.service)
-        found += _of_what_is_shown(rows, result.service)
-        found += _of_turns(database, turns, rows)
+        found += _of_what_is_recorded([row for row in rows if row.name not in aside], result.service)
+        found += _of_what_is_shown(rows, result.service, {row.key for row in rows if row.name in aside})
+        cut = {row.origin for row in rows if row.name in aside}
+        found += _of_turns(database, {name: turn for name, turn in turns.items() if name not in cut}, rows)
         if not any(event["event"] == "keeper.suspect" for event in result.logged):
             # What may have ended the process waits until the rest is done, and then comes alone.
             found += _of_the_order(database, rows)
     return found
+
+
+def _set_aside(rows: list[Row], result: Result) -> set[str]:
+    """Parts that the keeper took up alone again and again, and whose process was killed each time just then: that cannot be told from what kills it. They
+    are not tried any more, and their chats are told so."""
+    told = {row.origin for row in rows if row.state == "sent" and not row.gone}
+    named = {
+        event["name"].removeprefix("delivery ")
+        for event in result.logged
+        if event["event"] == "keeper.set_aside" and event["kind"] == "delivery"
+    }
+    return {row.name for row in rows if row.name in named and f"{row.origin}!failed.{row.bubble}.{row.part}" in told}
 
 
 def _of_the_whole(result: Result) -> Iterator[str]:
@@ -119,7 +137,7 @@ def _of_what_was_heard(database: sqlite3.Connection, service: Service) -> Iterat
 def _of_what_is_recorded(rows: list[Row], service: Service) -> Iterator[str]:
     """A part that is recorded as shown is there, as it was wanted; one that is gone is not."""
     for row in rows:
-        name = f"{row.origin}/{row.bubble}/{row.part}"
+        name = row.name
         shown = service.chat(row.chat).shown.get(row.id or "")
         match row.state:
             case "sent" if row.gone:
@@ -141,13 +159,14 @@ def _of_what_is_recorded(rows: list[Row], service: Service) -> Iterator[str]:
                 yield f"{name} is still {row.state}"
 
 
-def _of_what_is_shown(rows: list[Row], service: Service) -> Iterator[str]:
-    """Every message that stands in a chat is recorded, unless its outcome could not be known and it was said again with a word."""
+def _of_what_is_shown(rows: list[Row], service: Service, aside: set[str]) -> Iterator[str]:
+    """Every message that stands in a chat is recorded, unless its outcome could not be known and it was said again with a word, or its part was set
+    `aside` (their keys) before that was known."""
     ids = {(row.chat, row.id) for row in rows}
     labelled, keys = {row.key for row in rows if row.labelled}, {row.key for row in rows}
     for chat in service.chats.values():
         for shown in chat.shown.values():
-            if shown.deleted:
+            if shown.deleted or shown.key in aside:
                 continue
             if service.ability is Ability.NONE and shown.content.kind in PASSING and (chat.id, shown.id) not in ids:
                 continue  # nobody can find what was sent and whose answer was lost

@@ -1,0 +1,75 @@
+"""A background task that is over counts no more, whatever became of its row since it was begun: else a conversation could have no other one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.base import FromApi, SessionKey
+from agent_core.messages import InputMessage
+from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
+from agent_core.store.store import Conflict
+from agent_core.storedjson import dumps
+from gateway.later.tasks import TaskEnd, TaskLimits, TaskPlan, Tasks
+from gateway.queues import inbox
+from gateway.schedule.schedules import TASK
+from tests.store.support import FakeClock
+
+SAID = FromApi(
+    account="web", platform_key="k1", session=SessionKey("web", "page", "1"), input=(InputMessage("go"),), surface="web", memory_scope=""
+)  # fmt: skip
+PLAN = TaskPlan("count", 1, inbox.encode(SAID).decode(), SAID, TaskEnd(done=True, seconds=3, tokens=4))
+ROW = ScheduleRow(
+    schedule=f"{TASK}:1", kind=TASK, session_key="telegram/1/old//", surface="", number=1, rule="once 1", body=dumps(PLAN),
+    next_at=None,
+)  # fmt: skip
+
+
+class Schedules:
+    """The rows of the storage. The chat's id changes `moves` times, each time just before something is stored."""
+
+    def __init__(self, row: ScheduleRow | None, moves: int = 0) -> None:
+        self.row, self.moves = row, moves
+
+    async def one(self, _: str) -> ScheduleRow | None:
+        return self.row
+
+    async def put(self, row: ScheduleRow) -> None:
+        assert self.row is not None
+        if self.moves:
+            self.moves -= 1
+            self.row = replace(self.row, session_key=f"telegram/1/new{self.moves}//", rev=self.row.rev + 1)
+        if row.rev != self.row.rev + 1:
+            raise Conflict("it was changed meanwhile")
+        self.row = row
+
+
+@pytest.mark.parametrize("moves", [0, 1, 2])
+async def test_a_task_whose_chat_has_another_id_meanwhile_is_over(moves: int) -> None:
+    schedules = Schedules(replace(ROW, session_key="telegram/1/new//", rev=2), moves)
+    await told(schedules)
+    assert schedules.row is not None
+    assert schedules.row.state is ScheduleState.DONE
+    assert schedules.row.session_key == ("telegram/1/new0//" if moves else "telegram/1/new//")
+
+
+@pytest.mark.parametrize("row", [None, replace(ROW, state=ScheduleState.CANCELLED, rev=2)])
+async def test_what_was_forgotten_or_is_over_already_stays_so(row: ScheduleRow | None) -> None:
+    schedules = Schedules(row)
+    await told(schedules)
+    assert schedules.row == row
+
+
+async def told(schedules: Schedules) -> None:
+    """The task was followed to its end since it was read."""
+
+    async def begin_for(*_: object) -> bool:
+        return True
+
+    later = SimpleNamespace(store=SimpleNamespace(schedules=schedules), clock=FakeClock())
+    limits = TaskLimits(at_once=1, at_once_all=1, seconds=9, steps=9, status_seconds=9)
+    tasks = Tasks(cast("Any", later), cast("Any", SimpleNamespace(begin_for=begin_for)), limits)
+    await tasks._tell(ROW, PLAN, "Task 1 is done.", "ok")
