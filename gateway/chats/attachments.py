@@ -66,6 +66,7 @@ NAME_CHARS = 200
 LARGER = clause("it is larger than 20 MB")
 AWAY = clause("the platform that it lies on is not connected any more")
 NO_RECORDING = clause("it is no recording")
+NOT_KEPT = clause("no file can be stored here just now")
 
 
 class Attachments:
@@ -118,14 +119,13 @@ class Attachments:
         if one.kind is AttachmentKind.VOICE and found.kind not in RECORDED:
             found = replace(found, text="", native=False, why=NO_RECORDING)
         text = found.text.encode("utf-8", "replace") if found.text and not found.plain else b""
-        adding = {QuotaKind.WORKSPACE: blocks(len(data)) + blocks(len(text)), QuotaKind.FILES: 2 if text else 1}
+        said = _said(found) if one.kind is AttachmentKind.VOICE else ""
         try:
-            async with space.hold(adding):
-                path = await asyncio.to_thread(save, workspace, one.name, data)
-                beside = await asyncio.to_thread(save, workspace, f"{path}.txt", text) if text else path
+            path, beside = await put(workspace, space, one.name, data, text)
         except NoRoom as error:
-            said = _said(found) if one.kind is AttachmentKind.VOICE else ""
             return replace(_no_room(one, for_person(error.full)), said=said)
+        except OSError:
+            return replace(_not_taken(one, NOT_KEPT), said=said)
         return _taken(one, found, data, path, beside)
 
     @staticmethod
@@ -183,8 +183,13 @@ def notes_of(taken: list[TakenAttachment]) -> str:
 def _not_taken(one: Attachment, why: str) -> TakenAttachment:
     return TakenAttachment(
         f"[The person attached {one.name}, which could not be taken: {why}.]",
-        complaint=speak("I could not take {file}: {why}.", file=one.name, why=known_sentence(why)),
+        complaint=not_taken_words(one.name, why),
     )
+
+
+def not_taken_words(name: str, why: str) -> str:
+    """What its person reads of a file that was not taken. Pure."""
+    return speak("I could not take {file}: {why}.", file=name, why=known_sentence(why))
 
 
 def _no_room(one: Attachment, words: str) -> TakenAttachment:
@@ -197,6 +202,19 @@ def safe_name(name: str) -> str:
     """A file name without anything that could lead elsewhere."""
     plain = re.sub(r"[^\w.+ -]+", "_", Path(name).name).strip(". ")
     return plain[-100:] or "file"
+
+
+async def put(workspace: Path, space: Space, name: str, data: bytes, text: bytes) -> tuple[str, str]:
+    """Where a file lies in the workspace from now on, and its text, if it has one to be put beside it. Raises `NoRoom`, or `OSError`: what a person says beside a file is
+    answered also where no file can be stored."""
+    adding = {QuotaKind.WORKSPACE: blocks(len(data)) + blocks(len(text)), QuotaKind.FILES: 2 if text else 1}
+    async with space.hold(adding):
+        try:
+            path = await asyncio.to_thread(save, workspace, name, data)
+            return path, await asyncio.to_thread(save, workspace, f"{path}.txt", text) if text else path
+        except OSError as error:
+            log.warning("attachment.not_kept", folder=str(workspace), error=error.strerror or str(error))
+            raise
 
 
 def save(workspace: Path, name: str, data: bytes) -> str:

@@ -7,7 +7,6 @@ messages is read likewise, and remembered for a while, as clients bring it with 
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import hashlib
@@ -17,14 +16,23 @@ from pathlib import Path
 
 from adapters.contract.base import FromApi
 from agent_core.jsonvalue import Json
-from agent_core.limits.quotas import QuotaKind, blocks, for_person
+from agent_core.limits.quotas import for_person
 from agent_core.messages import GATEWAY_PREFIX, InputMessage, Message, text_of
 from agent_core.model.speech.terms import paid_by
 from agent_core.records import dataclass
 from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
 from agent_core.tools.base import UNLIMITED, NoRoom, Purse, Space
-from gateway.chats.attachments import NAME_CHARS, NO_WORDS, TakenAttachment, notes_of, save, unread_words
+from gateway.chats.attachments import (
+    NAME_CHARS,
+    NO_WORDS,
+    NOT_KEPT,
+    TakenAttachment,
+    not_taken_words,
+    notes_of,
+    put,
+    unread_words,
+)
 from gateway.chats.readout import FileReaders, Readout, part_of
 from gateway.limits.quotas import Quotas
 
@@ -145,11 +153,11 @@ async def _kept(one: Enclosed, found: Readout, workspace: Path, space: Space) ->
     """What is said of a file, which lies in the workspace if there is room for it."""
     text = found.text.encode("utf-8", "replace") if found.text and not found.plain else b""
     about = ", ".join(filter(None, (f"{len(one.data)} bytes", found.about)))
-    adding = {QuotaKind.WORKSPACE: blocks(len(one.data)) + blocks(len(text)), QuotaKind.FILES: 2 if text else 1}
     try:
-        async with space.hold(adding):
-            path = await asyncio.to_thread(save, workspace, one.name, one.data)
-            beside = await asyncio.to_thread(save, workspace, f"{path}.txt", text) if text else path
+        path, beside = await put(workspace, space, one.name, one.data, text)
+    except OSError:
+        note = f"[The person attached {one.name} ({about}); it could not be stored in your workspace. They are told"
+        path, beside, complaint = "", "", not_taken_words(one.name, NOT_KEPT)
     except NoRoom as error:
         note = (
             f"[The person attached {one.name} ({about}); there was no room for it in your workspace. They are told why"

@@ -51,7 +51,7 @@ from gateway.queues import inbox
 from gateway.queues.languages import LanguageRules, Languages
 from gateway.queues.queues import Queues
 from gateway.sessions.hub import Hub
-from gateway.sharing.portion import PEOPLE, AccountConnections, Portion
+from gateway.sharing.portion import DUE, PEOPLE, AccountConnections, Portion
 from gateway.shell.background import BackgroundCommands
 from gateway.storage.damage import DamageMet
 
@@ -160,11 +160,12 @@ async def platforms(
     async with AsyncExitStack() as stack:
         members = await _members(config, hub, outbox, store, clock, ids)
         zone, due = zone_in_force(config.schedule), Bell()
+        more_due = hub.portion.at_house(DUE, due.ring)
         languages = Languages(language_rules(config), hub.queues, store)
         messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
         carrying = ChatCommands(
-            handlers, store, outbox, clock, members.directory.pointed, due.ring, hub.queues.forget_memory,
+            handlers, store, outbox, clock, members.directory.pointed, more_due, hub.queues.forget_memory,
             partial(_on_page, hub), languages,
         )  # fmt: skip
         commands = CommandIntake(hub.accepting, members, carrying, clock)
@@ -204,7 +205,7 @@ async def platforms(
             config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
         )
         parts = LaterParts(
-            hub.accepting, members, outbox, commands.post, commands.alone, hub.follow, hub.stop_message, due.ring, where.find_allowed,
+            hub.accepting, members, outbox, commands.post, commands.alone, hub.follow, hub.stop_message, more_due, where.find_allowed,
         )  # fmt: skip
         follow_ups.later.open(parts)
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None

@@ -38,7 +38,7 @@ from gateway.sessions.accepting import Accepting
 log = structlog.get_logger("schedule")
 
 LONGEST_SLEEP_SECONDS = 30.0
-"""So long a clock that was put forward, or a reminder that another node took in, may go unnoticed."""
+"""So long a clock that was put forward, or a reminder of which another node said nothing, may go unnoticed."""
 RETRY_SECONDS = 5.0
 """When something is due and could not be claimed."""
 JUMP_SECONDS = 5.0
@@ -129,7 +129,8 @@ class Scheduler:
         """Claim everything that is due; the seconds until it has to be looked again."""
         self._notice_jumps()
         await self._sync()
-        for row in await self._store.schedules.due(self._clock.now_ms()):
+        looked = self._clock.now_ms()
+        for row in await self._store.schedules.due(looked):
             if self._aside.get(row.schedule) == self._seen(row):
                 continue
             try:
@@ -150,7 +151,8 @@ class Scheduler:
         if next_at is None:
             return LONGEST_SLEEP_SECONDS
         left = (next_at - self._clock.now_ms()) / 1000
-        return min(LONGEST_SLEEP_SECONDS, max(0.01, left)) if left > 0 else RETRY_SECONDS
+        # What has come due since the look was not tried yet; what was due by then was, and in vain.
+        return min(LONGEST_SLEEP_SECONDS, max(0.01, left)) if next_at > looked else RETRY_SECONDS
 
     def _notice_jumps(self) -> None:
         """Say so when the wall clock was set. It needs no other care: what is due is always asked of the clock as it is."""

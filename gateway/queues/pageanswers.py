@@ -17,7 +17,7 @@ from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE, UnreadableMessage
 from gateway.queues.languages import PAGE
-from gateway.queues.queue import RECENT_TURNS, person_words
+from gateway.queues.queue import person_words
 
 OWN = frozenset({"/happen", "/post", "/hold", "/control"})
 """Commands that the gateway gives itself."""
@@ -43,10 +43,9 @@ def answer_sight(key: str, order: int, person: str, words: Sequence[str], at: in
     return TurnSight(key, order, MessageState.CLOSED, person, view=View(bubbles, open=False), at=at)
 
 
-async def stored_answers(store: Store, session: str) -> list[TurnSight]:
-    """The latest commands of a conversation of the page that said something."""
-    rows = await store.inbox.done_in_lane(session, COMMAND_LANE, RECENT_TURNS)
-    done = {f"inbox:{row.id}": row for row in rows if row.account == PAGE}
+async def stored_answers(store: Store, rows: Sequence[InboxRow]) -> list[TurnSight]:
+    """Those of these commands of the page that said something."""
+    done = {f"inbox:{row.id}": row for row in rows if row.account == PAGE and row.lane == COMMAND_LANE}
     told: dict[str, list[str]] = {}
     for found in await store.deliveries.of_all(list(done)):
         told.setdefault(found.row.origin, []).append(decode(found.row.want).body.text)

@@ -139,6 +139,8 @@ class Forgetting:
     """Where what commands printed lies, a folder for each conversation."""
     quiet: Callable[[ForgettingJob], Awaitable[None]] = nobody_runs
     """Stops what runs for them, and lets go of what is remembered of conversations."""
+    elsewhere: Callable[[], None] = lambda: None
+    """Has another gateway hear that there is a job, if it does them."""
     alone: bool = False
     """No gateway runs: the file may be written anew however long that takes."""
     last: ForgettingResult | None = None
@@ -154,6 +156,10 @@ class Forgetting:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked.wait(), LATER_SECONDS)
 
+    def wake(self) -> None:
+        """There is a job."""
+        self._asked.set()
+
     async def begin(self, who: Account, by: str) -> ForgettingJob:
         """It will be done, whatever happens from now on."""
         joined = await self.store.forgotten.joined(who)
@@ -162,7 +168,8 @@ class Forgetting:
         accounts = tuple(sorted({*joined, *page}))
         job = ForgettingJob(self.ids.new("f"), accounts, self.clock.now_ms(), None)
         await self.store.keeping.remove(steps.begin(job))
-        self._asked.set()
+        self.wake()
+        self.elsewhere()
         words = f"Forgets {', '.join('/'.join(one) for one in accounts)}."
         await self.store.deliveries.act(AuditRow(self.ids.new("a"), job.at, by, "forget", "/".join(who), words))
         return job

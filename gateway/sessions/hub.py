@@ -53,7 +53,7 @@ from gateway.sessions.runner import Runner
 from gateway.sessions.stopping import TurnStopping
 from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
-from gateway.sharing.portion import Portion
+from gateway.sharing.portion import FORGET, Portion
 from gateway.storage.damage import DamageMet
 
 AJAR = Doors()
@@ -136,6 +136,7 @@ class Hub:
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *settings.watch)
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, settings.printed, quiet)
+        self.forgetting.elsewhere = self.portion.at_house(FORGET, self.forgetting.wake)
         self.upkeep = self._housekeeping(rooms)
 
     def _housekeeping(self, rooms: Rooms) -> upkeep.Upkeep:

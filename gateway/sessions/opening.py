@@ -58,7 +58,7 @@ from gateway.limits.whose import (
 )
 from gateway.people.instructions import OwnInstructions
 from gateway.queues.inbox import NO_MODEL, NOT_OPENED
-from gateway.queues.languages import LanguageRules, language_for
+from gateway.queues.languages import PAGE, LanguageRules, language_for
 from gateway.queues.loglines import log_started
 from gateway.queues.prefs import Prefs, prefs_of
 from gateway.queues.queue import SessionQueue, Waiting, naming_files
@@ -68,6 +68,7 @@ from gateway.sessions.consents import ConsentBook, shared_asker
 from gateway.sessions.containment import ToolPolicy, foreign_at_first
 from gateway.sessions.learning import Learning
 from gateway.sessions.recall import PastRecall
+from gateway.sessions.recents import unrun_sight
 from gateway.setaside.setaside import PutAside
 from gateway.setaside.unclaimed import Unclaimed
 
@@ -379,6 +380,8 @@ class TurnOpener:
                 await self.store.inbox.drop(message.inbox_id, reason)
                 owner = Owner(queue.session, queue.epoch)
                 await self.chats.not_run(message.inbound, message.inbox_id, owner, told)
+                if queue.recent_loaded and queue.key.startswith(f"{PAGE}/"):
+                    queue.recent.append(unrun_sight(message, reason))
         queue.wake()
 
     async def _dropped_meanwhile(self, queue: SessionQueue, messages: Sequence[Waiting]) -> bool:

@@ -30,6 +30,8 @@ from gateway.queues.queue import (
     SessionQueue,
     Waiting,
     files_named,
+    names_brought,
+    person_words,
     queued_sight,
     removed_sights,
     said_in,
@@ -65,6 +67,8 @@ NOT_STARTED = {
     NO_MODEL: NotStarted.NO_MODEL,
 }
 """By the reason for which a message was dropped."""
+KNOWN = frozenset({NotStarted.WITHDRAWN, NotStarted.FORGOTTEN})
+"""Whoever wrote it wanted it so, and is not told again."""
 
 
 def not_started(why: str) -> Ended:
@@ -113,7 +117,23 @@ async def recent_sights(
         return branches, sights
     from gateway.queues.pageanswers import stored_answers  # of the page alone
 
-    return branches, [*sights, *await stored_answers(store, session)]
+    rows = await store.inbox.beside_turns(session, COMMAND_LANE, RECENT_TURNS)
+    dropped = [
+        row for row in rows if row.state is InboxState.DROPPED and NOT_STARTED.get(row.reason or "") not in KNOWN
+    ]
+    unrun = [unrun_sight(waiting_of(row), row.reason or "") for row in dropped]
+    return branches, [*sights, *await stored_answers(store, rows), *unrun]
+
+
+def unrun_sight(message: Waiting, why: str) -> TurnSight:
+    """A message of the page that will not be run, and why, as whoever watches sees it. Pure."""
+    from gateway.queues.pageanswers import answer_sight
+
+    words = [bubble.text for bubble in not_started(why).view.bubbles]
+    said = answer_sight(
+        message.inbound.platform_key, message.arrival, person_words(message.inbound), words, message.received_at
+    )
+    return replace(said, brought=names_brought(message.inbound))
 
 
 async def _sights(store: Store, turns: Sequence[str], messages_of: MessagesOf) -> Sequence[TurnSight]:
@@ -299,10 +319,10 @@ class FarSights:
         return self._sights()
 
     async def _commands(self, session: str) -> list[int]:
-        """The latest that are done: on the page, what they have said is seen."""
+        """The latest that are done, and messages that were not run: on the page, what was said of them is seen."""
         if not self._key.startswith(f"{PAGE}/"):
             return []
-        return [row.id for row in await self._store.inbox.done_in_lane(session, COMMAND_LANE, LATEST_COMMANDS)]
+        return [row.id for row in await self._store.inbox.beside_turns(session, COMMAND_LANE, LATEST_COMMANDS)]
 
     async def _begun(self, turn: str) -> tuple[FarTurn, Sequence[Waiting]]:
         return self._afar.turn(self._store, turn), (await self._messages_of(turn)).get(turn, [])

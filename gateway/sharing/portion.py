@@ -20,7 +20,7 @@ from agent_core.jsonvalue import Json
 from agent_core.model.reach import DOOR_SECONDS, Lives
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
-from agent_core.store.slices.rows import TENURE, PeerNode, Tenure, account_in, single, slice_of
+from agent_core.store.slices.rows import HOUSE, TENURE, PeerNode, Tenure, account_in, single, slice_of
 from agent_core.turn.events import Verdict
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ SESSION, WATCH, TOOL = "session", "watch", "tool"
 KEYS, KEPT, INCIDENTS, RATE = "keys", "kept", "incidents", "rate"
 """Words: a key of the API is stored otherwise; somebody has kept the first of a kind (behind a colon); an incident has begun or is over; something was let
 through of which there is a limit a minute (with what it was)."""
+DUE, FORGET = "due", "forget"
+"""Words for the house: something is due sooner than was thought; somebody is to be forgotten."""
 TOOL_SECONDS = 0.5
 """So often a conversation's tools are heard elsewhere."""
 MOST_TOOL_CHARS = 300
@@ -247,6 +249,18 @@ class Portion:
     def new_in(self, key: str) -> None:
         """A message was stored for a conversation that is run elsewhere."""
         self.tell(slice_of(key))
+
+    def at_house(self, word: str, ring: Callable[[], None]) -> Callable[[], None]:
+        """What one gateway does for all looks now and then what there is to do. Call what this gives where there is more: it is rung for here, and at the
+        gateway that does it."""
+        self.words[word] = ring
+
+        def rung() -> None:
+            ring()
+            if not self.has(HOUSE):
+                self.tell(word)
+
+        return rung
 
     def let(self, what: str, *names: str, soon: bool = True) -> None:
         """Something of which there is a limit a minute was let through here: it counts at all gateways. Of what seldom comes to another one they are not

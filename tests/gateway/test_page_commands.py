@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,13 @@ class Tab:
         async with self._http.post(f"{self._path}/messages", json=body, headers=BROWSER) as response:
             assert response.status == 202, await response.text()
             return await response.json()
+
+    async def brings(self, text: str, name: str, data: bytes) -> None:
+        self._sent += 1
+        file = {"name": name, "data": f"data:text/plain;base64,{b64encode(data).decode()}"}
+        body = {"id": f"message-{self._sent:04}", "text": text, "files": [file]}
+        async with self._http.post(f"{self._path}/messages", json=body, headers=BROWSER) as response:
+            assert response.status == 202, await response.text()
 
     async def changes(self, change: dict[str, Any]) -> dict[str, Any]:
         """What its conversation is like in the list from now on."""
@@ -270,3 +278,46 @@ async def test_what_the_page_cannot_do_is_said_in_its_readers_language(up: Servi
     ):
         assert response.status == 404
         assert (await response.json())["error"]["message"] == words
+
+
+async def test_a_message_that_cannot_be_run_is_told_as_such_now_and_after_a_reload(
+    tab: Tab, up: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tab.says("hello")
+    await tab.sees('"closed"')
+
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    async def told(words: str) -> None:
+        now = asyncio.create_task(tab.sees("a mistake of mine"))
+        await asyncio.sleep(0.2)
+        await tab.says(words)
+        for seen in (await now, await tab.sees("a mistake of mine")):
+            (one,) = (message for message in seen.values() if message["person"] == words)
+            assert (one["state"], [bubble["kind"] for bubble in one["bubbles"]]) == ("closed", ["note"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(up.hub.opener.learning, "known", broken)
+        await told("what is new?")
+        seen = await tab.sees('"closed"')
+        up.hub.queues.at(next(one.key for one in up.hub.queues)).recent_loaded = False
+        assert await tab.sees("a mistake of mine") == seen, "from what is stored"
+    await tab.says("hello again")
+    seen = await tab.sees("hello again")
+    assert [one["person"] for one in seen.values()][-1] == "hello again"
+
+
+async def test_what_is_said_beside_a_file_is_answered_also_where_no_file_can_be_stored(
+    tab: Tab, up: Serving, tmp_path: Path
+) -> None:
+    del up
+    places = tmp_path / "workspaces"
+    if places.is_dir():
+        places.rename(tmp_path / "elsewhere")
+    places.write_text("no folder")
+    await tab.brings("list files", "note.txt", b"seven")
+    seen = await tab.sees('"closed"')
+    (one,) = seen.values()
+    assert "I could not take note.txt: no file can be stored here just now." in json.dumps(one["bubbles"])
+    assert one["exit"] == "answered"

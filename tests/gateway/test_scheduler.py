@@ -14,7 +14,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.bell import Bell
 from agent_core.messages import InputMessage
 from agent_core.store.schedules.rows import Claimed, ScheduleRow, ScheduleState
-from gateway.chats.scheduler import LONGEST_SLEEP_SECONDS, Scheduler
+from gateway.chats.scheduler import LONGEST_SLEEP_SECONDS, RETRY_SECONDS, Scheduler
 from gateway.config.schedule import Schedule, ScheduleEntry
 from gateway.later.parts import PAGE
 from gateway.people.access import PersonStanding
@@ -146,6 +146,23 @@ async def test_what_is_due_is_claimed_once_and_what_is_over_is_done() -> None:
     await world.look(HOUR_MS)
     assert [one for one in world.claims if one[0] == every.schedule] == [(every.schedule, every.next_at)]
     assert world.rows[every.schedule].state is ScheduleState.ACTIVE
+
+
+async def test_what_comes_due_while_it_looks_is_tried_at_once_and_what_it_tried_in_vain_a_while_later() -> None:
+    world = World()
+    row = world.sets("a", Once(world.clock.now + 1_000))
+    assert row.next_at is not None
+    row_at = row.next_at
+    asked = world.next_occurrence
+
+    async def slowly(without: Mapping[str, object]) -> int | None:
+        world.clock.now = row_at
+        return await asked(without)
+
+    world.next_occurrence = slowly
+    assert await world.look() < 0.1
+    world.bad = {row.schedule}
+    assert await world.look() == RETRY_SECONDS
 
 
 async def test_what_cannot_be_read_is_set_aside_until_it_is_another_and_one_that_fails_holds_up_no_other() -> None:

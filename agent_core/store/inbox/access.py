@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Select, bindparam, case, func, or_, select, text
+from sqlalchemy import Select, and_, bindparam, case, func, not_, or_, select, text
 
 from agent_core.records import changed
 from agent_core.store import tables as t
@@ -60,10 +60,12 @@ class InboxReads(StoreReading):
             (found,) = await self._asks.each(Always(BY_KEY, [key]))
         return next(iter(await self._whole([row for row in found if (row[_ACCOUNT], row[_KEY]) == key])), None)
 
-    async def done_in_lane(self, session: str, lane: str, limit: int) -> list[InboxRow]:
-        """The latest messages of a lane of `session` that are done, the newest first."""
-        done = t.inbox.c.state == InboxState.DONE.value
-        query = MESSAGES.where(t.inbox.c.session == session, t.inbox.c.lane == lane, done)
+    async def beside_turns(self, session: str, commands: str, limit: int) -> list[InboxRow]:
+        """The latest messages of `session` of which no turn tells, the newest first: those of the lane of `commands` that are done, and those of others that
+        were dropped."""
+        command = t.inbox.c.lane == commands
+        done, dropped = t.inbox.c.state == InboxState.DONE.value, t.inbox.c.state == InboxState.DROPPED.value
+        query = MESSAGES.where(t.inbox.c.session == session, or_(and_(command, done), and_(not_(command), dropped)))
         return await self._messages(query.order_by(t.inbox.c.id.desc()).limit(limit))
 
     async def cursor(self, account: str, channel: str) -> str | None:
