@@ -40,6 +40,10 @@ def no_part_hooks(_session: str, _rows: Sequence[DeliveryRow]) -> Sequence[HookR
     return ()
 
 
+def _nothing_comes(_chat: str) -> bool:
+    return False
+
+
 class Records:
     """What is stored of all surfaces: their rows, and the places that put them in order."""
 
@@ -49,6 +53,8 @@ class Records:
         self.damage = damage
         self._changed = asyncio.Event()
         self.next_place = 1
+        self.comes_first: Callable[[str], bool] = _nothing_comes
+        """Whether something that others have left in a chat may be still to come in there; see `gateway.recovery.keeper`."""
 
     async def count_on(self) -> None:
         """Places go on behind those that anybody has given: at a start, and when chats come from another gateway, which counted for itself."""
@@ -61,6 +67,10 @@ class Records:
     def may_send(self) -> bool:
         """What is stored here is surely still ours to write."""
         return self._store.ownership.lease_ok()
+
+    def may_show(self, chat: str) -> bool:
+        """The same, and what is new in a chat comes before nothing that was there before."""
+        return self.may_send() and not self.comes_first(chat)
 
     async def put(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
         await self._store.deliveries.put(owner.session, owner.epoch, rows, self._hooks(owner.session, rows))

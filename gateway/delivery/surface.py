@@ -34,6 +34,8 @@ log = structlog.get_logger("delivery")
 LINGER_SECONDS = 60.0
 """How long a surface that has nothing to do is kept: the next message often comes soon."""
 TROUBLE_SECONDS = 5.0
+NOT_YET_MS = 200
+"""After so long it is asked again whether anything may be sent."""
 AMEND_SECONDS = 15.0
 """How long somebody waits for a call that is under way; platforms answer sooner, or never."""
 
@@ -217,8 +219,8 @@ class Surface:
         await self.amendments.carry_out(self.ledger.parts, self.ledger.held)
         now, waits = steady_ms(self._shared.clock), self._shared.gates.waits(self.address)
         await self._look(now, waits)
-        may_send = self._shared.records.may_send()
-        step = self._next(waits) if may_send else LookLater(1_000)
+        may_send = self._shared.records.may_show(self.name)
+        step = self._next(waits) if may_send else LookLater(NOT_YET_MS)
         waiting = self.ledger.waiting
         if self.calls.traits.sessions and may_send:
             running = doing_of(self.address, self._outlets)

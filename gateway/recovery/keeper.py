@@ -102,6 +102,8 @@ class Keeper:
         self._before: dict[str, tuple[TurnDriver, int]] = {}
         """By session: what its turn had done when it was taken up."""
         self._look_at = 0.0
+        self._looked: Mapping[str, int] = {}
+        """The slices that the last look went through, with their epochs."""
         self._began = clock.monotonic()
         self._unusable: set[int] = set()
         """Commands that nobody here can carry out."""
@@ -121,6 +123,10 @@ class Keeper:
         """There may be something that was not seen by the last look."""
         self._look_at = 0.0
         self._open.bell.ring()
+
+    def comes_first(self, chat: str) -> bool:
+        """Something that others have left in a chat may be still to come in there: it comes before what is new."""
+        return chat in self._open.chats or not self._portion.looked_through(chat)
 
     def late(self) -> Mapping[LeftKind, int]:
         """How many of each kind are unclaimed for too long."""
@@ -197,6 +203,8 @@ class Keeper:
                 await self._look()  # what waited behind it comes next, and before what is new
             finally:
                 self._open.taking = set()
+        self._portion.looked = self._looked
+        self._open.came_in()
         now = self._clock.monotonic()
         busy = any(one.taken_at is not None or one.not_before <= now for one in self._open.known.values())
         return TICK_SECONDS if busy and not self._only_ours(now) else max(TICK_SECONDS, self._look_at - now)
@@ -211,6 +219,7 @@ class Keeper:
         began = self._clock.monotonic()
         self._look_at = began + LOOK_SECONDS
         left, slices = self._store.left, self._portion.slices
+        epochs = {name: self._portion.epochs[name] for name in slices or () if name in self._portion.epochs}
         there = await left.everything(slices, parts=self._parts is not None)
         every = (*there.turns, *there.messages, *there.parts)
         for session in left.lost_sessions - self.aside.known.keys():
@@ -234,8 +243,10 @@ class Keeper:
         for queue in self._queues.blocked():
             if (LeftKind.SESSION, queue.session) not in self._open.known:
                 self._runner.unblock(queue)
+        self._looked = epochs
         early = began - self._began < EARLY_SECONDS
-        if not early and not any(one.taken_at is None for one in self._open.known.values()):
+        nothing = not any(one.taken_at is None for one in self._open.known.values())
+        if self._look_at and nothing and not early:  # else something has come while it was looked
             self._look_at = began + IDLE_SECONDS
 
     def _ours(self, items: Sequence[LeftItem]) -> Sequence[LeftItem]:

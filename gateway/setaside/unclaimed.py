@@ -33,6 +33,8 @@ class Unclaimed:
         """Sessions that somebody waits for."""
         self.taking: set[str] = set()
         """Sessions that are just being taken up: what is new in them comes after what waited."""
+        self.chats = frozenset[str]()
+        """Those in which parts are to be taken up that nothing speaks against: they come before what is new."""
         self.opening_now: set[str] = set()
         """Sessions whose message was taken up, and whose turn is being opened."""
         self.bell = Bell()
@@ -88,6 +90,16 @@ class Unclaimed:
         self.opening_now.add(session)
         self.known[known.item.key] = replace(known, taken_at=self._clock.monotonic())
 
+    def came_in(self) -> None:
+        """What was due is taken up."""
+        self.chats = frozenset(
+            left.surface
+            for key, one in self.known.items()
+            if isinstance(left := self.left[key], LeftPart)
+            and one.taken_at is None
+            and not (one.suspect or one.tries or one.item.ours)
+        )
+
     def only_waits(self, item: LeftItem) -> bool:
         """A message for a turn: nothing was begun with it yet."""
         return item.kind is LeftKind.SESSION and isinstance(self.left[item.key], LeftMessage)
@@ -104,8 +116,9 @@ class Unclaimed:
                 kind, name = LeftKind.COMMAND, str(one.inbox_id)
             case _:
                 kind, name = LeftKind.SESSION, one.session
-        ours = one.owner == self._store.node
-        died = one.owner is not None and not ours and one.owner not in ended
+        here = one.owner == self._store.node
+        ours = here and not (isinstance(one, LeftPart) and one.earlier)  # nobody here has had that
+        died = one.owner is not None and not here and one.owner not in ended
         return LeftItem(kind, name, one.at, one.suspicion, died, ours)
 
     def charges(self, items: Sequence[tuple[LeftItem, int]]) -> Charges:

@@ -25,9 +25,9 @@ from agent_core.records import changed
 from agent_core.store.slices.rows import ACCOUNT, Division, PeerNode, account_of
 
 CHATS = "chats/"
-CONNECTIONS = 12
-"""As many slices as the connections of all accounts together weigh: what comes to the other gateways costs the one that stores it a fifth of what its turn
-costs them, and more by what is counted (docs/scale.md)."""
+CONNECTIONS = 8
+"""As many slices as the connections of all accounts together weigh: to store a message for another gateway takes a sixth of the processor time of its turn
+(docs/scale.md)."""
 
 
 def divided(me: int, seen: Division, *, leaving: bool, busy: Collection[str] = ()) -> dict[str, int]:
@@ -37,13 +37,15 @@ def divided(me: int, seen: Division, *, leaving: bool, busy: Collection[str] = (
     moved: dict[str, int] = {}
     peers = [one for one in seen.taking_part if not leaving or one.node != me]
     for names, able, even in _kinds(seen.owners, peers):
-        beside: Mapping[int, int] = {}
-        if names[0].startswith(CHATS):
-            beside = _beside(changed(seen, owners={**seen.owners, **moved}), peers)
+        beside = (
+            _beside(changed(seen, owners={**seen.owners, **moved}), peers)
+            if names[0].startswith(CHATS)
+            else Counter[int]()
+        )
         free = [name for name in names if seen.owners[name] not in seen.living]
         mine = [name for name in names if seen.owners[name] == me]
         idle = [name for name in mine if name not in busy]
-        held = Counter({node: beside.get(node, 0) for node in able})
+        held = Counter({node: beside[node] for node in able})
         held.update(owner for name in names if (owner := seen.owners[name]) is not None and owner in able)
         if me not in able:
             moved |= _given(idle, able, held)
@@ -99,10 +101,10 @@ def _by_account(names: Iterable[str]) -> Iterable[tuple[str, list[str]]]:
     return found.items()
 
 
-def _beside(seen: Division, peers: Sequence[PeerNode]) -> Mapping[int, int]:
+def _beside(seen: Division, peers: Sequence[PeerNode]) -> Counter[int]:
     """As how many slices the connections of each node count. An account that nobody alive has counts for nothing: it may be gone for good."""
     if len({one.version for one in peers}) != 1:
-        return {}
+        return Counter()
     accounts: list[tuple[Counter[int], int]] = []
     for account, names in _by_account(seen.owners):
         owners = Counter(owner for name in names if (owner := seen.owners[name]) is not None and owner in seen.living)
@@ -114,16 +116,16 @@ def _beside(seen: Division, peers: Sequence[PeerNode]) -> Mapping[int, int]:
     return found
 
 
-def _shares(nodes: Collection[int], held: Mapping[int, int], count: int, beside: Mapping[int, int]) -> dict[int, int]:
+def _shares(nodes: Collection[int], held: Mapping[int, int], count: int, beside: Counter[int]) -> dict[int, int]:
     """How much each node should have, with what it has `beside` the `count` that are shared: as much as the others, unless that is more by itself."""
-    below = sorted(nodes, key=lambda node: (beside.get(node, 0), node))
+    below = sorted(nodes, key=lambda node: (beside[node], node))
     while True:
-        even, odd = divmod(count + sum(beside.get(node, 0) for node in below), len(below))
-        if beside.get(below[-1], 0) <= even:
+        even, odd = divmod(count + sum(beside[node] for node in below), len(below))
+        if beside[below[-1]] <= even:
             break
         below.pop()
     order = sorted(below, key=lambda node: (-held[node], node))
-    full = {node: beside.get(node, 0) for node in nodes}
+    full = {node: beside[node] for node in nodes}
     return full | {node: even + (place < odd) for place, node in enumerate(order)}
 
 

@@ -5,7 +5,7 @@ What it decides is in `gateway.setaside.takeup`, and has laws of its own; with r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +15,7 @@ import pytest
 from agent_core.ports import SystemIds
 from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftThere, LeftTurn, TakeUp
+from agent_core.store.slices.rows import slice_of
 from agent_core.store.store import Damaged
 from agent_core.store.turns.rows import OpenTurn
 from gateway.queues import inbox
@@ -53,6 +54,8 @@ class Stored:
     """Sessions whose owners live after all."""
     lost_sessions: frozenset[str] = frozenset()
     looks: int = 0
+    meanwhile: Callable[[], None] = lambda: None
+    """Happens while it is looked."""
     taken: list[set[str]] = field(default_factory=list[set[str]])
     charged: list[Charges] = field(default_factory=list[Charges])
     node: int = ME
@@ -66,6 +69,7 @@ class Stored:
     async def everything(self, slices: Collection[str] | None, *, parts: bool) -> LeftThere:
         del slices
         self.looks += 1
+        self.meanwhile()
         return LeftThere(self.turns, self.messages, self.parts if parts else [])
 
     async def dead_among(self, nodes: Collection[int]) -> frozenset[int]:
@@ -381,3 +385,61 @@ async def test_what_was_seen_of_ours_on_its_way_into_our_hands_holds_nothing_up_
     assert await rounds.left.still_holds("s5", 9) is left
     assert asked == ["s5"]
     assert ((LeftKind.SESSION, "s5") in rounds.left.known) is left
+
+
+async def test_what_comes_while_it_looks_is_looked_for_at_once(rounds: Rounds) -> None:
+    await rounds.rounds(10)
+    before = rounds.stored.looks
+    rounds.stored.meanwhile = rounds.keeper.look_at_once
+    await rounds.round(round(IDLE_SECONDS * 1000))
+    rounds.stored.meanwhile = lambda: None
+    await rounds.round()
+    assert rounds.stored.looks == before + 2
+
+
+async def test_what_is_left_in_chats_that_come_from_others_comes_before_what_is_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    portion = Portion(whole=False)
+    rounds = Rounds(monkeypatch, portion)
+    left = part(1)
+    name = slice_of(left.surface)
+    assert not rounds.keeper.comes_first(left.surface), "it is not ours to say"
+    await rounds.rounds(2)
+    portion.change({name}, {name: 3})
+    assert rounds.keeper.comes_first(left.surface), "nobody has looked yet"
+    rounds.keeper.look_at_once()
+    await rounds.round()
+    assert not rounds.keeper.comes_first(left.surface)
+    portion.change(set())
+    portion.change({name}, {name: 5})
+    assert rounds.keeper.comes_first(left.surface), "another one has had it meanwhile"
+    rounds.stored.parts, rounds.stored.kept = [left], {left.session}
+    rounds.stored.meanwhile = lambda: portion.change({name}, {name: 7})
+    rounds.keeper.look_at_once()
+    await rounds.round()
+    assert rounds.keeper.comes_first(left.surface), "it has changed hands while it was looked"
+    rounds.stored.meanwhile = lambda: None
+    rounds.keeper.look_at_once()
+    await rounds.round()
+    assert not rounds.keeper.comes_first(left.surface), "what cannot be taken up holds nothing up"
+
+
+async def test_what_others_have_left_in_a_conversation_that_is_ours_by_now_is_taken_up_at_once(rounds: Rounds) -> None:
+    mine = replace(part(1), owner=ME)
+    rounds.stored.parts = [mine, replace(part(2), owner=ME, earlier=True)]
+    await rounds.round()
+    assert rounds.parts.taken == ["o2"], "the other one may only just be coming from here"
+    assert rounds.stored.charged[0].parts[("telegram/1/1/", "o2", "text0", 2)] == 0, "who had it may be well"
+
+
+async def test_chats_wait_for_those_of_their_parts_that_are_taken_up_in_the_next_rounds(rounds: Rounds) -> None:
+    most = WINDOW[LeftKind.PART]
+    left = [replace(part(number), surface=f"telegram/1/{number}/") for number in range(most + 2)]
+    rounds.stored.parts = [*left[:-1], replace(left[-1], suspicion=1)]
+    await rounds.round()
+    assert not rounds.keeper.comes_first(left[0].surface)
+    assert rounds.keeper.comes_first(left[most].surface)
+    assert not rounds.keeper.comes_first(left[-1].surface), "it may be what ends the process"
+    await rounds.round(2_000)
+    assert not rounds.keeper.comes_first(left[most].surface)

@@ -274,6 +274,17 @@ async def test_nothing_goes_out_without_a_lease_and_all_of_it_when_there_is_one_
         await one.shows("t1")
 
 
+async def test_nothing_new_is_shown_before_what_others_have_left_in_the_chat() -> None:
+    async with chat() as one:
+        coming = {CHAT.text()}
+        one.paper.comes_first = coming.__contains__
+        one.wants("t1", "hello")
+        await asyncio.sleep(0.2)
+        assert one.port.calls == []
+        coming.clear()
+        await one.shows("t1")
+
+
 async def test_who_was_overtaken_sends_nothing_of_what_it_had() -> None:
     async with chat() as one:
         one.paper.fenced = True

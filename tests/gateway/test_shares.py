@@ -209,7 +209,7 @@ def test_chats_go_to_who_has_a_new_account_and_are_shared_again_when_all_have_it
     world.nodes[1] = True
     for _ in range(3):
         world.all_look()
-    assert Counter(world.owners[name] for name in chat_slices()) == {3: 29, 4: 35}, "and the third has a connection"
+    assert Counter(world.owners[name] for name in chat_slices()) == {3: 30, 4: 34}, "and the third has a connection"
 
 
 def test_a_connection_weighs_as_much_as_some_chats_and_not_beside_an_older_version() -> None:
@@ -225,15 +225,15 @@ def test_a_connection_weighs_as_much_as_some_chats_and_not_beside_an_older_versi
     world.join()
     assert shared() == [64]
     world.join()
-    assert shared() == [26, 38]
+    assert shared() == [28, 36]
     world.join(version="2")
     assert shared() == [21, 22, 21]
     del world.nodes[3]
-    assert shared() == [26, 38]
-    for each in ([14, 25, 25], [7, 19, 19, 19], [4, 15, 15, 15, 15]):
+    assert shared() == [28, 36]
+    for each in ([16, 24, 24], [10, 18, 18, 18], [7, 15, 14, 14, 14]):
         world.join()
         assert shared() == each
-    for rest in (1, 0):
+    for rest in (4, 3, 1, 0):
         world.join()
         assert shared()[0] == rest, "what it stores for all is as much as the others have"
 

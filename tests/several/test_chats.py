@@ -91,6 +91,52 @@ async def test_what_is_gone_is_followed_by_the_other(
         all_.sound()
 
 
+LATE = """
+import asyncio
+from gateway.recovery.keeper import Keeper
+
+look = Keeper._look
+
+
+async def late(self):
+    if len(self._portion.held) > 60:
+        await asyncio.sleep(4)
+    await look(self)
+
+
+Keeper._look = late
+"""
+"""Who has all chats finds late what others have left."""
+
+
+async def test_an_answer_that_was_left_comes_before_that_to_what_is_said_next(database: str, tmp_path: Path) -> None:
+    async with cluster(tmp_path, "telegram", database) as all_:
+        first, second = await all_.begin("first"), await all_.begin("second", LATE)
+        await all_.even(2)
+        await all_.harness.ready()
+        talks = Talks(all_.harness, 6)
+        talks.say_everywhere()
+        await talks.all_answered()
+        ran = await all_.ask("SELECT s.key FROM sessions s WHERE owner = 1")
+        theirs = [n for n, place in enumerate(talks.places) if f"/{all_.harness.chat_of(place)}/" in str(ran)]
+        assert theirs, "chats are shared"
+        all_.harness.flood(60)
+        talks.say(theirs[0])
+        async with asyncio.timeout(PATIENT_SECONDS):
+            while not (
+                all_.harness.flooded()
+                and await all_.ask("SELECT 1 FROM deliveries WHERE state IN ('wanted', 'sending')")
+            ):
+                await asyncio.sleep(0.05)
+        first.signal(signal.SIGKILL)
+        talks.say(theirs[0])
+        await talks.all_answered()
+        talks.judge()
+        said = second.log.read_text()
+        assert said.index("slices.taken") < said.index("turn.started"), "the second goes on"
+        all_.sound()
+
+
 async def test_who_is_cut_off_from_the_database_leaves_the_poll_to_the_next(database: str, tmp_path: Path) -> None:
     with cable(database) as (url, way):
         async with cluster(tmp_path, "telegram", database) as all_:

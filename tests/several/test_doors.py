@@ -268,7 +268,7 @@ async def test_status_at_any_of_them_names_all(two: tuple[Cluster, Node, Node]) 
                 if states == ["up"] and told["nodes"][0]["running_turns"] == 1:
                     break
                 await asyncio.sleep(0.1)
-        assert [(one["node"], one["chats"]) for one in told["nodes"]] == [(1, 26), (2, 38)], (
+        assert [(one["node"], one["chats"]) for one in told["nodes"]] == [(1, 28), (2, 36)], (
             "the first has the connection"
         )
         assert [one["here"] for one in told["nodes"]] == [node is first, node is second]
@@ -277,11 +277,11 @@ async def test_status_at_any_of_them_names_all(two: tuple[Cluster, Node, Node]) 
         assert all(one["ready"] and one["silent_seconds"] < 10 for one in told["nodes"])
         assert max(name for one in told["nodes"] for name in one["has"]) == "house"
         lines = status_lines(told)
-        for chats in (26, 38):
+        for chats in (28, 36):
             assert sum(line.startswith("Gateway ") and f"{chats}/64 of the chats" in line for line in lines) == 1
         metrics = await told_by(node, "/metrics")
         assert "outspoken_gateways 2.0" in metrics
-        assert f"outspoken_chat_slices {26 if node is first else 38}.0" in metrics
+        assert f"outspoken_chat_slices {28 if node is first else 36}.0" in metrics
     asking.cancel()
     all_.sound()
 

@@ -76,6 +76,8 @@ class LeftPart:
     owner: int | None
     at: int
     suspicion: int
+    earlier: bool = False
+    """It was stored before its conversation came to be its owner's."""
 
     @property
     def name(self) -> tuple[str, str, int]:
@@ -156,7 +158,7 @@ _MESSAGES = (
 )
 _d = t.deliveries.c
 _PARTS = (
-    select(_d.surface, _d.origin, _d.bubble, _d.part, *_session, _d.at, _d.suspicion)
+    select(_d.surface, _d.origin, _d.bubble, _d.part, *_session, _d.at, _d.suspicion, _d.epoch < t.sessions.c.epoch)
     .join(t.sessions, t.sessions.c.session == _d.session)
     .where(t.OPEN_PARTS)
     .order_by(_d.surface, _d.place)
@@ -303,7 +305,7 @@ def _messages(rows: Iterable[Sequence[Any]]) -> list[LeftMessage]:
 
 
 def _parts(rows: Iterable[Sequence[Any]]) -> list[LeftPart]:
-    return [LeftPart(*row) for row in rows]
+    return [LeftPart(*row[:-1], earlier=bool(row[-1])) for row in rows]
 
 
 @cache
