@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 
+import aiohttp
 import structlog
 from aiohttp import web
 
@@ -63,6 +64,10 @@ STANDING_SECONDS = 15.0
 """How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
 
+CALL_SECONDS = 20
+"""So long Slack has to answer a call."""
+KEPT_SECONDS = 15.0
+"""So long a connection is kept that nobody uses: much shorter than Slack keeps it, because what is sent by one that Slack has just ended may have come."""
 FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
 """Where `url_private` of a hosted file points (https://docs.slack.dev/reference/objects/file-object)."""
 
@@ -101,7 +106,11 @@ class SlackAdapter:
         more: dict[str, Any] = {"base_url": f"{settings.api_base.rstrip('/')}/"} if settings.api_base else {}
         # The outbox is the one owner of retries.
         self._web: Any = AsyncWebClient(
-            token=revealed(settings.bot_token), proxy=settings.proxy or None, timeout=20, retry_handlers=[], **more
+            token=revealed(settings.bot_token),
+            proxy=settings.proxy or None,
+            timeout=CALL_SECONDS,
+            retry_handlers=[],
+            **more,
         )
         files = FileSource(
             FileHosts(FILE_DOMAINS, settings.api_base),
@@ -129,8 +138,17 @@ class SlackAdapter:
 
     # ------------------------------------------------------------------ life
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return nullcontext()
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
+        """Connections to Slack are kept between calls: the library would make each anew for every call."""
+        connector = aiohttp.TCPConnector(keepalive_timeout=KEPT_SECONDS)
+        timeout, cookies = aiohttp.ClientTimeout(total=CALL_SECONDS), aiohttp.DummyCookieJar()
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=cookies) as session:
+            self._web.session = session
+            try:
+                yield
+            finally:
+                self._web.session = None
 
     @property
     def silent_seconds(self) -> float:
