@@ -184,7 +184,7 @@ async def serving(
         portion = Portion(whole=not config.storage.several)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, portion, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
-        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts)
+        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts, portion)
         voice = _voice(config, endpoints[0], outbox, queues, store, quotas, workers, clock, stack)
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, portion, stack)
@@ -197,7 +197,6 @@ async def serving(
         await stack.enter_async_context(hub)
         chats = await _chats(config, hub, outbox, store, clock, ids, follow_ups, shell, tasks, stack)
         keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.commands, hub.learning.set_aside)
-        outbox.records.comes_first = keeper.comes_first
         drain = await _together(config, paths, store, hub, chats, keeper, tasks, signals, ids, stack)
         left_open = await keeper.count_open()
         stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, stopping.hurry)

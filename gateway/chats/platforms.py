@@ -39,7 +39,7 @@ from gateway.commands.messages import Messages
 from gateway.config.sections import Config
 from gateway.delivery.accounts import PlatformAccount
 from gateway.delivery.forming import Forming
-from gateway.delivery.ledger import PartHooks, no_part_hooks
+from gateway.delivery.ledger import PartHooks
 from gateway.delivery.outbox import Outbox
 from gateway.later.followups import FollowUpsHere
 from gateway.later.parts import LaterParts
@@ -123,7 +123,8 @@ def chat_outbox(
     clock: Clock,
     tell: Tell,
     damage: DamageMet,
-    hooks: PartHooks = no_part_hooks,
+    hooks: PartHooks,
+    portion: Portion,
 ) -> Outbox:
     """The outbox of all chats. What it learns of a chat's new id goes to store and queues."""
 
@@ -140,6 +141,7 @@ def chat_outbox(
         moved=moved,
         damage=damage,
         hooks=hooks,
+        comes_first=portion.comes_first,
     )
     return outbox
 

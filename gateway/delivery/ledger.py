@@ -40,21 +40,28 @@ def no_part_hooks(_session: str, _rows: Sequence[DeliveryRow]) -> Sequence[HookR
     return ()
 
 
-def _nothing_comes(_chat: str) -> bool:
+def nothing_comes(_chat: str) -> bool:
+    """There is nobody else."""
     return False
 
 
 class Records:
     """What is stored of all surfaces: their rows, and the places that put them in order."""
 
-    def __init__(self, store: Store, damage: DamageMet, hooks: PartHooks = no_part_hooks) -> None:
+    def __init__(
+        self,
+        store: Store,
+        damage: DamageMet,
+        hooks: PartHooks = no_part_hooks,
+        comes_first: Callable[[str], bool] = nothing_comes,
+    ) -> None:
+        """`comes_first`: whether something may be still to come into a chat that comes before what is new there."""
         self._store = store
         self._hooks = hooks
+        self._comes_first = comes_first
         self.damage = damage
         self._changed = asyncio.Event()
         self.next_place = 1
-        self.comes_first: Callable[[str], bool] = _nothing_comes
-        """Whether something that others have left in a chat may be still to come in there; see `gateway.recovery.keeper`."""
 
     async def count_on(self) -> None:
         """Places go on behind those that anybody has given: at a start, and when chats come from another gateway, which counted for itself."""
@@ -70,7 +77,7 @@ class Records:
 
     def may_show(self, chat: str) -> bool:
         """The same, and what is new in a chat comes before nothing that was there before."""
-        return self.may_send() and not self.comes_first(chat)
+        return self.may_send() and not self._comes_first(chat)
 
     async def put(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
         await self._store.deliveries.put(owner.session, owner.epoch, rows, self._hooks(owner.session, rows))

@@ -26,7 +26,7 @@ from agent_core.store.turns.rows import OpenTurn
 from agent_core.text.tongue import known_sentence, sentence, speak, speaking, spoken_now
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.forming import Forming
-from gateway.delivery.ledger import PartHooks, Records, no_part_hooks
+from gateway.delivery.ledger import PartHooks, Records, no_part_hooks, nothing_comes
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.sender import Moved, Shared
 from gateway.delivery.surface import Change
@@ -135,12 +135,13 @@ class Outbox:
         moved: Moved = not_moved,
         damage: DamageMet | None = None,
         hooks: PartHooks = no_part_hooks,
+        comes_first: Callable[[str], bool] = nothing_comes,
     ) -> None:
         self.chance = random.Random(seed)  # noqa: S311 - jitter
         self.forming = forming or Forming()
         self.accounts = Accounts(clock)
         self._damage = damage or DamageMet(clock)
-        self.records = Records(store, self._damage, hooks)
+        self.records = Records(store, self._damage, hooks, comes_first)
         self.gates = Gates(self.accounts, store, clock, tell)
         self.troubles = SurfaceTroubles(clock, self._tell_privately)
         shared = Shared(

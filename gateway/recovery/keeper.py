@@ -124,10 +124,6 @@ class Keeper:
         self._look_at = 0.0
         self._open.bell.ring()
 
-    def comes_first(self, chat: str) -> bool:
-        """Something that others have left in a chat may be still to come in there: it comes before what is new."""
-        return chat in self._open.chats or not self._portion.looked_through(chat)
-
     def late(self) -> Mapping[LeftKind, int]:
         """How many of each kind are unclaimed for too long."""
         return takeup.late(self._open.known, self._clock.monotonic())
@@ -203,8 +199,7 @@ class Keeper:
                 await self._look()  # what waited behind it comes next, and before what is new
             finally:
                 self._open.taking = set()
-        self._portion.looked = self._looked
-        self._open.came_in()
+        self._portion.looked, self._portion.left = self._looked, self._open.to_come()
         now = self._clock.monotonic()
         busy = any(one.taken_at is not None or one.not_before <= now for one in self._open.known.values())
         return TICK_SECONDS if busy and not self._only_ours(now) else max(TICK_SECONDS, self._look_at - now)

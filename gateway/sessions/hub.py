@@ -134,10 +134,15 @@ class Hub:
         self.watching = Watching(store, self.queues, self.runner, clock, self.portion, self.left)
         self._gone = ClientsGone(self.stopping, self.watching.following, self._group, self._tasks)
         self._watchdog = Watchdog(self.queues.running, self.closer, clock, ids, *settings.watch)
-        quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
-        self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, settings.printed, quiet)
-        self.forgetting.elsewhere = self.portion.at_house(FORGET, self.forgetting.wake)
+        self.forgetting = self._forgets(ids)
         self.upkeep = self._housekeeping(rooms)
+
+    def _forgets(self, ids: Ids) -> Forgetting:
+        quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
+        places = self._settings.workspaces, self._settings.spool, self._settings.printed
+        made = Forgetting(self._store, self._clock, ids, *places, quiet)
+        made.elsewhere = self.portion.at_house(FORGET, made.wake)
+        return made
 
     def _housekeeping(self, rooms: Rooms) -> upkeep.Upkeep:
         settings, forget = self._settings, self.queues.forget_memories

@@ -33,8 +33,6 @@ class Unclaimed:
         """Sessions that somebody waits for."""
         self.taking: set[str] = set()
         """Sessions that are just being taken up: what is new in them comes after what waited."""
-        self.chats = frozenset[str]()
-        """Those in which parts are to be taken up that nothing speaks against: they come before what is new."""
         self.opening_now: set[str] = set()
         """Sessions whose message was taken up, and whose turn is being opened."""
         self.bell = Bell()
@@ -90,9 +88,9 @@ class Unclaimed:
         self.opening_now.add(session)
         self.known[known.item.key] = replace(known, taken_at=self._clock.monotonic())
 
-    def came_in(self) -> None:
-        """What was due is taken up."""
-        self.chats = frozenset(
+    def to_come(self) -> frozenset[str]:
+        """The chats in which parts are to be taken up that nothing speaks against."""
+        return frozenset(
             left.surface
             for key, one in self.known.items()
             if isinstance(left := self.left[key], LeftPart)

@@ -205,6 +205,8 @@ class Portion:
         """Who has which slice, as of the last look."""
         self.looked: Mapping[str, int] = {}
         """The slices in which what others have left has come in, and under which epochs we had them then."""
+        self.left: Collection[str] = ()
+        """Chats in which parts are to be taken up that nothing speaks against."""
         self.tell: Says = _nobody_hears
         """Has all others hear a word; see `gateway.several.together`."""
         self.afar = FarWatchers(self._say)
@@ -240,10 +242,11 @@ class Portion:
     def has_any(self, names: Iterable[str]) -> bool:
         return any(self.has(name) for name in names)
 
-    def looked_through(self, chat: str) -> bool:
-        """Nothing that others have left in this chat is unknown here: it comes before what is new. Of a chat that is not ours nothing is to come."""
+    def comes_first(self, chat: str) -> bool:
+        """Something that others have left in a chat may be still to come in there, and comes before what is new: it is known, or nobody has looked yet
+        (`gateway.recovery.keeper`). Of a chat that is not ours nothing is to come."""
         name = slice_of(chat)
-        return name not in self.held or self.looked.get(name) == self.epochs.get(name)
+        return chat in self.left or (name in self.held and self.looked.get(name) != self.epochs.get(name))
 
     def mine(self, key: str) -> bool:
         """Whether the conversation with this key is run here: it is in a slice of ours, and can be answered from here."""

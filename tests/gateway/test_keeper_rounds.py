@@ -404,25 +404,25 @@ async def test_what_is_left_in_chats_that_come_from_others_comes_before_what_is_
     rounds = Rounds(monkeypatch, portion)
     left = part(1)
     name = slice_of(left.surface)
-    assert not rounds.keeper.comes_first(left.surface), "it is not ours to say"
+    assert not rounds.portion.comes_first(left.surface), "it is not ours to say"
     await rounds.rounds(2)
     portion.change({name}, {name: 3})
-    assert rounds.keeper.comes_first(left.surface), "nobody has looked yet"
+    assert rounds.portion.comes_first(left.surface), "nobody has looked yet"
     rounds.keeper.look_at_once()
     await rounds.round()
-    assert not rounds.keeper.comes_first(left.surface)
+    assert not rounds.portion.comes_first(left.surface)
     portion.change(set())
     portion.change({name}, {name: 5})
-    assert rounds.keeper.comes_first(left.surface), "another one has had it meanwhile"
+    assert rounds.portion.comes_first(left.surface), "another one has had it meanwhile"
     rounds.stored.parts, rounds.stored.kept = [left], {left.session}
     rounds.stored.meanwhile = lambda: portion.change({name}, {name: 7})
     rounds.keeper.look_at_once()
     await rounds.round()
-    assert rounds.keeper.comes_first(left.surface), "it has changed hands while it was looked"
+    assert rounds.portion.comes_first(left.surface), "it has changed hands while it was looked"
     rounds.stored.meanwhile = lambda: None
     rounds.keeper.look_at_once()
     await rounds.round()
-    assert not rounds.keeper.comes_first(left.surface), "what cannot be taken up holds nothing up"
+    assert not rounds.portion.comes_first(left.surface), "what cannot be taken up holds nothing up"
 
 
 async def test_what_others_have_left_in_a_conversation_that_is_ours_by_now_is_taken_up_at_once(rounds: Rounds) -> None:
@@ -438,8 +438,8 @@ async def test_chats_wait_for_those_of_their_parts_that_are_taken_up_in_the_next
     left = [replace(part(number), surface=f"telegram/1/{number}/") for number in range(most + 2)]
     rounds.stored.parts = [*left[:-1], replace(left[-1], suspicion=1)]
     await rounds.round()
-    assert not rounds.keeper.comes_first(left[0].surface)
-    assert rounds.keeper.comes_first(left[most].surface)
-    assert not rounds.keeper.comes_first(left[-1].surface), "it may be what ends the process"
+    assert not rounds.portion.comes_first(left[0].surface)
+    assert rounds.portion.comes_first(left[most].surface)
+    assert not rounds.portion.comes_first(left[-1].surface), "it may be what ends the process"
     await rounds.round(2_000)
-    assert not rounds.keeper.comes_first(left[most].surface)
+    assert not rounds.portion.comes_first(left[most].surface)

@@ -61,7 +61,8 @@ class Paper(Records):
     """A store of rows that is ours as long as it is told so."""
 
     def __init__(self, log: list[str]) -> None:
-        super().__init__(cast("Any", None), DamageMet(SystemClock()))
+        self.coming: set[str] = set()
+        super().__init__(cast("Any", None), DamageMet(SystemClock()), comes_first=self.coming.__contains__)
         self.rows: dict[str, DeliveryRow] = {}
         self.ours, self.fenced, self._log = True, False, log
         self.away, self.tried = False, 0
@@ -276,12 +277,11 @@ async def test_nothing_goes_out_without_a_lease_and_all_of_it_when_there_is_one_
 
 async def test_nothing_new_is_shown_before_what_others_have_left_in_the_chat() -> None:
     async with chat() as one:
-        coming = {CHAT.text()}
-        one.paper.comes_first = coming.__contains__
+        one.paper.coming.add(CHAT.text())
         one.wants("t1", "hello")
         await asyncio.sleep(0.2)
         assert one.port.calls == []
-        coming.clear()
+        one.paper.coming.clear()
         await one.shows("t1")
 
 
