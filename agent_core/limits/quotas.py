@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
+from heapq import nsmallest
 from typing import TypeAlias, assert_never
 
 from agent_core.records import dataclass
@@ -111,6 +112,10 @@ class QuotaLedger:
     def __init__(self, limits: QuotaLimits) -> None:
         self.limits = limits
         self._counted: dict[str, dict[QuotaKind, int]] = {}
+        self._totals: dict[QuotaKind, int] = dict.fromkeys(KEPT, 0)
+        """Of all that is counted: there may be as many holders as people, and who asks how much there is waits on the loop."""
+        self._sizes: dict[str, int] = {}
+        """What each of them takes of the disk."""
         self._held: dict[int, _Held] = {}
         self._number = 0
         self._whole = 0
@@ -136,9 +141,10 @@ class QuotaLedger:
 
     def totals(self) -> dict[QuotaKind, int]:
         """What all holders that are known have."""
-        found: dict[QuotaKind, int] = dict.fromkeys(KEPT, 0)
-        for holder in self._counted:
-            _add(found, self.used(holder))
+        found = dict(self._totals)
+        for held in self._held.values():
+            if held.holder in self._counted:
+                _add(found, _growing(held.adding))
         return found
 
     def told(self) -> int:
@@ -147,8 +153,8 @@ class QuotaLedger:
 
     def most(self, number: int) -> list[tuple[str, dict[QuotaKind, int]]]:
         """Those who take most of the disk, the first one most of all."""
-        by_size = sorted(self._counted, key=lambda holder: (-_on_disk(self._counted[holder]), holder))
-        return [(holder, self.used(holder)) for holder in by_size[:number]]
+        by_size = nsmallest(number, ((-size, holder) for holder, size in self._sizes.items()))
+        return [(holder, self.used(holder)) for _, holder in by_size]
 
     def whole_room(self, more: int) -> Full | None:
         """Why `more` bytes have no room in the whole."""
@@ -169,8 +175,8 @@ class QuotaLedger:
     def settle(self, number: int) -> None:
         """It is written: what was held is there."""
         held = self._held.pop(number)
-        counted = self._counted.setdefault(held.holder, {})
-        _add(counted, held.adding)
+        counted = self._counted.get(held.holder, {})
+        self._count(held.holder, {kind: counted.get(kind, 0) + amount for kind, amount in held.adding.items()})
         more = _on_disk(held.adding)
         self._whole = max(0, self._whole + more)
         self._since += more
@@ -199,11 +205,20 @@ class QuotaLedger:
 
     def recounted(self, holder: str, found: Amounts) -> None:
         """What a holder really has of these kinds."""
-        counted = self._counted.setdefault(holder, {})
+        counted = self._counted.get(holder, {})
         # What was not known of a holder is in the whole already, or will be when that is counted.
         more = _on_disk({kind: amount - counted[kind] for kind, amount in found.items() if kind in counted})
-        counted.update({kind: max(0, amount) for kind, amount in found.items()})
+        self._count(holder, found)
         self._whole = max(0, self._whole + more)
+
+    def _count(self, holder: str, amounts: Amounts) -> None:
+        """So much of these it has from now on."""
+        counted = self._counted.setdefault(holder, {})
+        for kind, amount in amounts.items():
+            now = max(0, amount)
+            self._totals[kind] = self._totals.get(kind, 0) + now - counted.get(kind, 0)
+            counted[kind] = now
+        self._sizes[holder] = _on_disk(counted)
 
     def begin_count(self) -> None:
         self._since, self._touched = 0, set()
@@ -211,10 +226,9 @@ class QuotaLedger:
     def end_count(self, whole: int, found: Mapping[str, Amounts]) -> None:
         """What a count of everything found. Who has written meanwhile keeps the figures that they have."""
         for holder in {*self._counted, *found} - self._touched:
-            counted = self._counted.setdefault(holder, {})
-            counted.update({kind: found.get(holder, {}).get(kind, 0) for kind in KEPT})
-            if not any(counted.values()):
-                del self._counted[holder]
+            self._count(holder, {kind: found.get(holder, {}).get(kind, 0) for kind in KEPT})
+            if not any(self._counted[holder].values()):
+                del self._counted[holder], self._sizes[holder]
         self._moves = {holder: number for holder, number in self._moves.items() if holder in self._counted}
         self._whole = max(0, whole + self._since)
 

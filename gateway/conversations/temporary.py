@@ -6,6 +6,7 @@ import structlog
 
 from adapters.contract.base import TEMPORARY
 from adapters.contract.sessions import PAGES, BusyElsewhere, SessionState, StillRunning
+from agent_core.store.sessions.rows import SessionRow
 from agent_core.store.store import StoreError
 from gateway.conversations.access import OF_PAGE, access_of
 from gateway.sessions.hub import Hub
@@ -22,11 +23,20 @@ async def forget_temporary(hub: Hub, now_ms: int) -> int:
     try:
         begins = f"{OF_PAGE.platform}/{PAGES}/{TEMPORARY}"
         rows = await access.store.sessions.named([begins], "", AT_ONCE, None, newest_first=False)
-        old = [row for row in rows if max(row.created_at, row.last_at) < now_ms - KEPT_MS and hub.portion.mine(row.key)]
-        for sight in await access.sights.of(old):
-            if sight.state is SessionState.IDLE:
-                await access.delete(sight)
-                gone += 1
+        for row in rows:
+            if not _is_old(row, now_ms) or not hub.portion.mine(row.key):
+                continue
+            now = await access.store.sessions.one(
+                row.session
+            )  # those before it took their time, and its page may be back
+            for sight in await access.sights.of([now]) if now is not None and _is_old(now, now_ms) else ():
+                if sight.state is SessionState.IDLE:
+                    await access.delete(sight)
+                    gone += 1
     except (StoreError, BusyElsewhere, StillRunning) as error:
         log.warning("temporary.not_deleted", error=str(error) or type(error).__name__)
     return gone
+
+
+def _is_old(row: SessionRow, now_ms: int) -> bool:
+    return max(row.created_at, row.last_at) < now_ms - KEPT_MS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -97,6 +99,13 @@ class Writers(RuleBasedStateMachine):
         assert self.ledger.told() >= sum(totals[kind] for kind in ON_DISK)
 
     @invariant()
+    def what_is_told_of_all_is_what_each_has(self) -> None:
+        each = [used for _, used in self.ledger.most(len(self.there))]
+        assert self.ledger.totals() == {kind: sum(used.get(kind, 0) for used in each) for kind in KEPT}
+        sizes = [sum(used.get(kind, 0) for kind in ON_DISK) for used in each]
+        assert self.open or sizes == sorted(sizes, reverse=True)
+
+    @invariant()
     def nothing_is_over_its_limit(self) -> None:
         for holder in self.there:
             used = self.ledger.used(holder)
@@ -125,6 +134,28 @@ def test_without_a_limit_there_is_always_room(used: dict[QuotaKind, int], adding
 @given(st.integers(0, 10**12), st.integers(-(10**9), 0))
 def test_who_is_over_the_limit_can_still_remove(used: int, adding: int) -> None:
     assert room({QuotaKind.WORKSPACE: used}, {QuotaKind.WORKSPACE: adding}, {QuotaKind.WORKSPACE: 1}) is None
+
+
+def test_what_everybody_has_is_told_as_quickly_of_many_as_of_few() -> None:
+    def calls(holders: int) -> int:
+        ledger = QuotaLedger(LIMITS)
+        ledger.begin_count()
+        ledger.end_count(holders, {f"h{number}": {QuotaKind.MEMORY: 1} for number in range(holders)})
+        counted = 0
+
+        def count(_frame: object, event: str, _argument: object) -> None:
+            nonlocal counted
+            counted += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            assert ledger.totals()[QuotaKind.MEMORY] == holders
+            assert ledger.told() == holders
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert calls(3) == calls(3_000)
 
 
 def test_the_last_room_is_given_once_and_comes_back_when_it_is_dropped_or_removed() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from agent_core.limits.retention import DAY_MS
 from agent_core.ports import SystemClock, time_mark
@@ -152,6 +152,15 @@ def written(text: str) -> Callable[[Copy], str] | None:
     return lambda copy: pattern % tuple([copy[name] for name in names])
 
 
+def always(text: str) -> Callable[[Copy], str]:
+    """The same, also of a text that is the same in all."""
+
+    def unchanged(_: Copy) -> str:
+        return text
+
+    return written(text) or unchanged
+
+
 @dataclass
 class Pieces:
     """All that is beside the bodies: those of the template, and what is stored of the copies."""
@@ -231,7 +240,7 @@ class Rows:
 
     def _packed(self, value: bytes, at: int) -> Cell:
         text = self.pieces.whole(timed(value, at) if self.table == "journal" else value).decode()
-        made = written(text) or (lambda _: text)
+        made = always(text)
 
         def cell(copy: Copy) -> bytes:
             now = copy.at(at)
@@ -266,7 +275,7 @@ class Rows:
 
 def budgets(rows: Iterable[Row], copies: Iterable[Copy]) -> Iterator[Row]:
     """What was spent, by whom, on which day: a day has several copies."""
-    plans = [(written(str(row[0])) or (lambda _, scope=str(row[0]): scope), row) for row in rows]
+    plans = [(always(str(row[0])), row) for row in rows]
     pots: dict[tuple[str, int], list[int]] = {}
     for copy in copies:
         for scope, (_, window, until, *used, warned, at) in plans:
@@ -281,7 +290,10 @@ def budgets(rows: Iterable[Row], copies: Iterable[Copy]) -> Iterator[Row]:
 
 def template_of(database: sqlite3.Connection, turns: int, now: int) -> Template:
     """What is to be copied how often."""
-    ask = lambda query: database.execute(query).fetchall()  # noqa: E731
+
+    def ask(query: str) -> list[Any]:
+        return database.execute(query).fetchall()
+
     ((began, over),) = ask(
         "SELECT (SELECT min(received_at) FROM inbox) - 1000, max((SELECT max(closed_at) FROM turns), (SELECT max(at) FROM deliveries), (SELECT max(done_at) FROM hooks)) + 1000"
     )

@@ -2,7 +2,7 @@
 
     python -m tests.bench.large --folder FOLDER [--turns 1000000] [--rounds 5] [--postgres SERVER]
 
-The rows are made by `tests.bench.year`; `--postgres` pours them into two databases of a server (`tests.bench.pour`) and measures there. Both stores are served in turn by daemons of their own, and the medians are compared: a machine's
+The few turns of the other store are played (`tests.bench.played`), and those of the large one are their copies (`tests.bench.grown`); `--postgres` pours them into two databases of a server (`tests.bench.pour`) and measures there. Both stores are served in turn by daemons of their own, and the medians are compared: a machine's
 speed wanders. What was read of files is counted beside the time: it tells a scan from chance.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import shutil
 import sqlite3
 import statistics
 import time
@@ -26,14 +27,15 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import open_store
 from tests.bench.cases import Figure
+from tests.bench.grown import grow
 from tests.bench.load import ask
 from tests.bench.machine import OTHER_CORE, Measured, process, settle
+from tests.bench.played import played
 from tests.bench.pour import poured
-from tests.bench.year import make
 from tests.ports import free_port
 
 LIMIT = 1.2
-TIMES = 20
+IDLE_SECONDS = 20.0
 TURNS, LOOKS, ACCEPTS = 40, 15, 100
 WARM = 5
 ROUNDS = 3
@@ -94,33 +96,43 @@ async def serve(home: Path, url: str, upstream: int, seen: Seen) -> None:
 
             async def live() -> None:
                 async with http.get("/console/api/live") as response:
-                    await response.content.readuntil(b"sessions")
+                    await response.content.readuntil(b"sections")
 
             await seen.times("/status", LOOKS, lambda: got("/status"), daemon)
             await seen.times("/metrics", LOOKS, lambda: got("/metrics"), daemon)
-            await seen.times("console, first look", LOOKS, live, daemon)
+            began = time.monotonic()
+            await live()
+            seen.took["console: first look after the start"].append((time.monotonic() - began) * 1000)
+            await seen.times("console: another look", LOOKS, live, daemon)
+            await seen.times("/api/triage of an hour", LOOKS, lambda: got("/api/triage?since=1h"), daemon)
+            await seen.times("conversations of a page", LOOKS, lambda: got("/api/conversations"), daemon)
             for what, ids in picked(home).items():
                 asked = iter(ids)
                 await seen.times(
                     f"explain {what}", LOOKS, lambda asked=asked: got(f"/console/api/explain/{next(asked)}"), daemon
                 )
+        await settle(3.0)
+        used, read = daemon.cpu_seconds(), _read(daemon)
+        await settle(IDLE_SECONDS)
+        seen.took["idle: CPU of a minute"].append((daemon.cpu_seconds() - used) * 1000 * 60 / IDLE_SECONDS)
+        seen.read["idle: CPU of a minute"].append((_read(daemon) - read) * 60 / IDLE_SECONDS)
+        seen.took["memory, MiB"].append(daemon.resident_mib())
 
 
 def picked(home: Path) -> dict[str, list[str]]:
     """Ids of anything that was said, from all of the time."""
     with closing(sqlite3.connect(f"file:{home / 'outspoken.db'}?mode=ro", uri=True)) as conn:
-        found: dict[str, list[str]] = {}
         dice = random.Random(3)
         (last,) = conn.execute("SELECT max(id) FROM inbox").fetchone()
-        ids: list[int] = []
-        while len(ids) < WARM + LOOKS:
-            where = "id >= ? AND id < ? + 500 AND platform_key = 'm' || (id - 1)"
+        rows: list[tuple[int, str, str]] = []
+        while len(rows) < WARM + LOOKS:
+            where = "id >= ? AND turn IS NOT NULL ORDER BY id"
             at = dice.randint(1, last)
-            row = conn.execute(f"SELECT id FROM inbox WHERE {where} LIMIT 1", (at, at)).fetchone()
-            ids += row or ()
-        found["a message"] = [str(one) for one in ids]
-        found["a turn"] = [conn.execute("SELECT turn FROM inbox WHERE id = ?", (one,)).fetchone()[0] for one in ids]
-        return found
+            row = conn.execute(f"SELECT id, turn, session FROM inbox WHERE {where} LIMIT 1", (at,)).fetchone()
+            rows += [row] if row is not None else []
+        return {
+            "a message": [str(one) for one, _, _ in rows], "a turn": [turn for _, turn, _ in rows], "a conversation": [session for _, _, session in rows],
+        }  # fmt: skip
 
 
 def since_latest(home: Path) -> int:
@@ -167,10 +179,11 @@ def table(large: Seen, empty: Seen) -> list[str]:
 async def measured(folder: Path, turns: int, rounds: int, server: str = "") -> tuple[Seen, Seen]:
     """Make what is missing, then one after the other, and the other way round: what was seen of the large one, and of the empty one."""
     full, empty = folder / "full", folder / "empty"
-    for home in (full, empty):
-        if not (home / "outspoken.db").exists():
-            home.mkdir(parents=True, exist_ok=True)
-            await make(home, turns if home is full else TIMES * 20, TIMES)
+    if not full.exists():
+        empty.mkdir(parents=True)
+        await played(empty)
+        shutil.copytree(empty, full)  # what was sent lies in the first folder for both
+        await asyncio.to_thread(grow, full / "outspoken.db", turns)
     urls = {home: await poured(home / "outspoken.db", server, home.name) if server else "" for home in (full, empty)}
     found = {full: Seen(), empty: Seen()}
     up = free_port()

@@ -21,7 +21,7 @@ import aiohttp
 from agent_core.store.people.rows import PersonState
 from agent_core.store.store import Store
 from tests.bench.words import text
-from tests.chats.harness import Harness, answer, environment
+from tests.chats.harness import Harness, Seen, answer, environment
 from tests.chats.together import Three, three
 from tests.elsewhere import rows
 from tests.serving import served
@@ -110,8 +110,8 @@ class Playing:
     async def quiet(self, harness: Harness, place: Any) -> None:
         """A turn may end in several messages: what follows is said behind the last."""
         async with asyncio.timeout(60):
-            seen = None
-            while seen != (seen := harness.seen(place)):
+            before = list[Seen]()
+            while before != (before := harness.seen(place)):
                 await asyncio.sleep(1.5)
 
     # ------------------------------------------------------------------ over HTTP

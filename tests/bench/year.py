@@ -36,7 +36,7 @@ from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.store.keeping.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
 from agent_core.store.tables import row_id
-from agent_core.store.turns.rows import ROWS_A_TURN, untimed
+from agent_core.store.turns.rows import untimed
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.events import (
     Event,
@@ -53,6 +53,7 @@ from gateway.daemon import Serving
 from gateway.queues.inbox import encode as message_body
 from gateway.retention.forgetting import Forgetting
 from gateway.retention.upkeep import FilePlaces, Upkeep
+from tests.bench.words import text
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.serving import served
 
@@ -66,11 +67,6 @@ SETTINGS = TurnSettings(
     tools=tuple(ToolFacts(name, EffectClass.PURE) for name in TOOLS),
     rules=RULES,
 )
-WORDS = [
-    f"{a}{b}"
-    for a in ("re", "con", "in", "over", "sub", "pre", "un")
-    for b in ("port", "figure", "table", "date", "plan", "mail")
-]
 
 
 @dataclass
@@ -103,12 +99,9 @@ class Made:
 class Year:
     """Makes turns in the order of time."""
 
-    def __init__(self, turns: int, now: int, days: float = YEAR_DAYS, *, keep: bool = False) -> None:
+    def __init__(self, turns: int, now: int) -> None:
         self.dice = random.Random(11)
         self.turns = turns
-        self.days = days
-        self.keep = keep
-        """Nothing was removed, and few send pictures: rows, not bytes."""
         self.now = now
         self.made = Made()
         self.numbers: dict[str, int] = {}
@@ -119,7 +112,7 @@ class Year:
         self.inbox = 0
 
     def text(self, low: int, high: int) -> str:
-        return " ".join(self.dice.choices(WORDS, k=self.dice.randint(low, high)))
+        return text(self.dice, low, high)
 
     def picture(self) -> str:
         if self.pictures and self.dice.random() < 0.25:
@@ -131,7 +124,7 @@ class Year:
     def one(self, number: int) -> None:
         """One turn."""
         dice, made = self.dice, self.made
-        at = self.now - round((self.turns - number) / self.turns * self.days * DAY_MS) - 60_000
+        at = self.now - round((self.turns - number) / self.turns * YEAR_DAYS * DAY_MS) - 60_000
         age = (self.now - at) / DAY_MS
         person = dice.randrange(PEOPLE)
         kind = dice.random()
@@ -143,7 +136,7 @@ class Year:
         if text not in self.numbers:
             made.put("sessions", session, text, None, 1, None, None, None, at, self.now if account != "api" else at, 0)
         self.numbers[text] = seq = self.numbers.get(text, 0) + 1
-        whole, fresh = self.keep or age <= WHOLE_DAYS, self.keep or age <= 8
+        whole, fresh = age <= WHOLE_DAYS, age <= 8
         people = orjson.dumps([[account, who]]).decode()
         removed = "" if whole else Keep().words("journals_days")
         place = self.inbox + 1 if fresh else number - self.turns
@@ -177,7 +170,7 @@ class Year:
             made.put("journal", row_id(place, row), row, 1, written.kind, stored, at)
             if isinstance(event, ToolStarted):
                 made.put("tool_calls", turn, event.call, "read_file", "pure", "done", f"{turn}:{event.call}", None)
-        if (self.keep or age <= 31) and dice.random() < 0.05:
+        if age <= 31 and dice.random() < 0.05:
             self.trouble(turn, session, text, at)
         if fresh:
             self.inbox += 1
@@ -240,7 +233,7 @@ class Year:
         words: Any = self.text(5, 60) + (f" {CANARY}" if who in ("10007", "user7") else "")
         if dice.random() < 0.01:
             words = words + "\n" + self.text(800, 3000)  # somebody pastes a file
-        if dice.random() < (0.002 if self.keep else 0.05):
+        if dice.random() < 0.05:
             words = [{"type": "text", "text": words}, {"type": "image_url", "image_url": {"url": self.picture()}}]
         if account == "api":
             person = int(who[4:])
@@ -316,74 +309,13 @@ def write(database: sqlite3.Connection, made: Made, new: set[bytes]) -> None:
     database.commit()
 
 
-def _shifted(turns: int) -> dict[str, str]:
-    """What each column of a copy says, in SQL; `:k` is which copy, `:ms` what lies between two of them."""
-    more = f":k * {turns}"
-    return {
-        "turn": f"printf('t_%012d', substr(turn, 3) + {more})",
-        "origin": f"printf('t_%012d', substr(origin, 3) + {more})",
-        "call": f"printf('t_%012d:1:0', substr(call, 3, 12) + {more})",
-        "platform_key": f"'m' || (substr(platform_key, 2) + {more})",
-        "platform_id": f"platform_id + {more}",
-        "number": "number + CASE WHEN instr(session, '/once/') THEN 0 ELSE :k * (SELECT most FROM said WHERE said.session = turns.session) END",
-        **dict.fromkeys(("session", "surface"), "CASE WHEN instr({}, '/once/') THEN replace({}, '//', '-' || :k || '//') ELSE {} END"),
-        **dict.fromkeys(("id", "first_message", "last_message", "arrival", "place"), f"{{}} + {more}"),
-        **dict.fromkeys(("at", "opened_at", "closed_at", "deadline", "received_at"), "{} + :k * :ms"),
-    }  # fmt: skip
-
-
-COPIED = ("turns", "journal", "inbox", "tool_calls", "troubles", "reservations", "deliveries")
-
-
-def multiply(database: sqlite3.Connection, turns: int, times: int, span_ms: int) -> None:
-    """The same again, later, as if it had gone on like that: rows by the million that Python need not make one by one."""
-    shifted = _shifted(turns)
-    database.execute("CREATE TEMP TABLE said (session TEXT PRIMARY KEY, most INTEGER)")
-    database.execute("INSERT INTO said SELECT session, max(number) FROM turns GROUP BY session")
-    last = "SELECT replace(session, '//', '-' || :k || '//'), replace(key, '//', '-' || :k || '//'), owner, epoch, policy, runnable_at, quarantined, created_at + :k * :ms, last_at + :k * :ms, since"
-    for k in range(1, times):
-        named = {"k": k, "ms": span_ms}
-        database.execute(
-            f"INSERT INTO sessions ({COLUMNS['sessions']}) {last} FROM sessions WHERE session LIKE 's_api/once/%' AND created_at < :until",
-            {**named, "until": min_at(database) + span_ms},
-        )
-        for table in COPIED:
-            values = ", ".join(_value(table, column, shifted) for column in COLUMNS[table].split(", "))
-            first = {"turns": "turn", "tool_calls": "turn", "troubles": "turn", "reservations": "call"}.get(table)  # fmt: skip
-            most = row_id(turns + 1, 0) - 1 if table == "journal" else turns
-            of = f"{first} < 't_{turns:012d}'" if first else f"id <= {most}"
-            database.execute(f"INSERT INTO {table} ({COLUMNS[table]}) SELECT {values} FROM {table} WHERE {of}", named)
-        database.commit()
-
-
-def min_at(database: sqlite3.Connection) -> int:
-    """When the first conversation began."""
-    return int(database.execute("SELECT min(created_at) FROM sessions").fetchone()[0])
-
-
-def _value(table: str, column: str, shifted: dict[str, str]) -> str:
-    if table == "troubles" and column == "number":
-        return column
-    if table == "tool_calls" and column == "call":
-        return column
-    if table == "journal" and column == "id":
-        return f"id + {shifted['id'].partition(' + ')[2]} * {ROWS_A_TURN}"
-    if column == "key":
-        new = "printf('t_%012d', substr(key, 3, 12) + :k * {}) || substr(key, 15)" if table == "tool_calls" else "'k' || (substr(key, 2) + :k * {})"  # fmt: skip
-        return new.format(shifted["id"].rsplit(" ", 1)[1])
-    return shifted.get(column, "{}").replace("{}", f'"{column}"')
-
-
-async def make(folder: Path, turns: int, times: int = 1) -> float:
-    """The year's database; how many seconds it took. With `times`, nothing was removed of it, and it has so many parts that are alike."""
+async def make(folder: Path, turns: int) -> float:
+    """The year's database; how many seconds it took."""
     clock = SystemClock()
     async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench"):
         pass
     began = time.monotonic()
-    turns //= times
-    days = YEAR_DAYS / times
-    now = clock.now_ms()
-    year = Year(turns, now - round((times - 1) * days * DAY_MS), days, keep=times > 1)
+    year = Year(turns, clock.now_ms())
     database = sqlite3.connect(folder / "outspoken.db")
     database.execute("PRAGMA synchronous = OFF")
     database.execute("PRAGMA cache_size = -200000")
@@ -397,7 +329,6 @@ async def make(folder: Path, turns: int, times: int = 1) -> float:
     refs = [(count, at, digest) for digest, (_, count, at) in year.made.pieces.items()]
     database.executemany("UPDATE pieces SET refs = ?, at = ? WHERE digest = ?", refs)
     database.commit()
-    multiply(database, turns, times, round(days * DAY_MS))
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
     return time.monotonic() - began
@@ -552,7 +483,6 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--times", type=int, default=1, help="so many parts that are alike, with all rows kept")
     parser.add_argument(
         "--only", choices=("make", "upkeep", "turns", "forget"), action="append", help="all, if not said"
     )
@@ -562,7 +492,7 @@ async def main() -> None:
     for folder in (full, empty):
         folder.mkdir(parents=True, exist_ok=True)
     if "make" in parts:
-        seconds = await make(full, wanted.turns, wanted.times)
+        seconds = await make(full, wanted.turns)
         print(f"{wanted.turns} turns made in {seconds:.0f} s; size {size(full) / 2**30:.2f} GiB", flush=True)
     if "upkeep" in parts:
         await keep_up(full)

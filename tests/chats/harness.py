@@ -183,7 +183,7 @@ def texts(harness: Harness, place: Any) -> list[str]:
     return [one.text for one in answers(harness, place)]
 
 
-async def answer(harness: Harness, place: Any, words: str, within: float = 10.0) -> Seen:
+async def answer(harness: Harness, place: Any, words: str, within: float = 30.0) -> Seen:
     """The bot's message with these words."""
 
     def found() -> Seen | None:

@@ -13,7 +13,8 @@ from aiohttp import web
 
 from adapters.contract.chat import AdapterSight
 from agent_core.bell import Bell
-from agent_core.limits.budgets import BudgetRules
+from agent_core.limits.budgets import BudgetRules, window
+from agent_core.limits.spend import Budget
 from agent_core.text.redaction import Redactor
 from gateway.console.looking import FRESH_SECONDS, QUIET_SECONDS, Board, Sources
 from gateway.console.naming import Names
@@ -22,6 +23,7 @@ from gateway.console.turns import ConsoleTurns
 from gateway.delivery.outbox import Outbox
 from tests.asked import asked_here
 from tests.gateway.rig import Rig, chunk, gateway
+from tests.statements import told_of
 from tests.store.support import FakeClock
 
 NOON = 1_800_014_400_000
@@ -128,6 +130,28 @@ async def test_a_new_day_is_there_within_a_second_of_its_beginning(tmp_path: Pat
             _, data = parsed(await anext(events))
             later = data["exits"]["days"][-1]["day"] if "exits" in data else day
         assert later > day
+
+
+async def test_a_day_that_is_over_is_counted_once(tmp_path: Path):
+    async with table(tmp_path) as at, aclosing(at.streams.live()) as events:
+        ended = (await at.rig.store.overview.turns(1))[0].closed_at
+        assert ended is not None
+        at.clock.now = ended + 36 * 3600_000
+        counted: list[int] = []
+
+        def note(statement: str, values: Any) -> None:
+            if "GROUP BY anon_1.exit" in statement:
+                counted.append(values[2])  # from when on
+
+        day, _ = window(Budget.DAY, ended, BudgetRules().zone)
+        with told_of(note):
+            await anext(events)
+            assert day in counted
+            counted.clear()
+            await at.minute(events)
+            await at.minute(events)
+        assert counted  # the days in which nothing ended, and today
+        assert day not in counted
 
 
 async def test_a_turn_that_is_open_on_the_page_and_does_nothing_costs_no_statement(tmp_path: Path):

@@ -10,8 +10,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from adapters.contract.sessions import SessionSight
 from adapters.http.sessions import pagelist
 from agent_core.ports import SystemClock
+from gateway.conversations.access import GatewaySessions
 from gateway.conversations.temporary import KEPT_MS, forget_temporary
 from tests.chats.model import scripted_model
 from tests.gateway.test_page_commands import BROWSER, Tab
@@ -89,6 +91,23 @@ async def test_one_that_nobody_left_in_order_goes_a_day_later(tmp_path: Path):
         async with http.get(f"{up.url}/api/conversations/{NAME}/export") as response:
             assert response.status == 404
     assert await breaches(tmp_path / "outspoken.db") == []
+
+
+async def test_one_that_somebody_comes_back_to_while_others_go_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async with served(tmp_path) as up, aiohttp.ClientSession(headers=BROWSER) as http:
+        for name in ("c-t-first-0123456789", "c-t-other-0123456789"):
+            tab = Tab(http, up.url, name)
+            await tab.says("hello")
+            await tab.sees('"closed"')
+        later, delete = SystemClock().now_ms() + KEPT_MS + 120_000, GatewaySessions.delete
+
+        async def slowly(access: GatewaySessions, sight: SessionSight) -> None:
+            await delete(access, sight)
+            with closing(sqlite3.connect(tmp_path / "outspoken.db")) as db, db:
+                db.execute("UPDATE sessions SET last_at = ?", (later - 1_000,))
+
+        monkeypatch.setattr(GatewaySessions, "delete", slowly)
+        assert await forget_temporary(up.hub, later) == 1
 
 
 async def test_what_is_put_aside_or_temporary_takes_no_place_in_the_list(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.contract.backlog import LEISURE_SECONDS
 from tests.chats.discord_harness import DiscordHarness
 from tests.chats.slack_harness import SlackHarness
 from tests.databases import new_database
@@ -60,11 +61,11 @@ async def test_sockets_of_slack_are_spread_and_moved(how: signal.Signals, databa
             return slack.log.routes().count("conversations.history")
 
         read = -1
-        while read != histories():  # the first one reads what it finds, and that takes as long as it takes
+        while read != histories():  # the first one reads what it finds, and some of that at leisure
             read = histories()
             talks.say_everywhere()
             await talks.all_answered()
-            await asyncio.sleep(1)
+            await asyncio.sleep(LEISURE_SECONDS + 1)
         second = await all_.begin("second", **sockets)
         await all_.even(2)
         await shared(all_, 1, 2)
