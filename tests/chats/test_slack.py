@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -52,6 +53,27 @@ async def test_events_are_acknowledged_in_time(slack: SlackHarness) -> None:
         await answer(slack, chat, "hi")
         await slack.fake.until_settled()
         assert all(envelope.acked for envelope in slack.fake.told("message"))
+
+
+async def test_calls_share_their_connections(slack: SlackHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its own would be begun with all that belongs to that: at Slack, two more ways there and back, and a key for each."""
+    made: list[str] = []
+    plain: Any = aiohttp.TCPConnector._create_connection
+
+    async def noted(self: object, request: Any, *more: object) -> Any:
+        if str(request.url).startswith(slack.fake.base_url):
+            made.append(request.url.path)
+        return await plain(self, request, *more)
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "_create_connection", noted)
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        for number in range(4):
+            slack.say(chat, ada, f"say answer{number}")
+            await answer(slack, chat, f"answer{number}")
+    assert 0 < len(made) <= 3, made
+    assert len(slack.fake.log) > 10
 
 
 async def test_by_signed_calls_of_slack(slack: SlackHarness) -> None:
