@@ -49,21 +49,24 @@ class Owed:
         if channel in self._channels:
             self._channels[channel].setdefault(key, body)
         else:
-            self._channels[channel] = {key: body}
-            self._begin(self._store(channel))
+            self._channels[channel] = kept = {key: body}
+            self._begin(self._store(channel, kept))
 
     def clear(self) -> None:
         self._channels.clear()
 
-    async def _store(self, channel: str) -> None:
-        while kept := self._channels.get(channel):
+    async def _store(self, channel: str, kept: dict[_Key, object]) -> None:
+        while (
+            kept and self._channels.get(channel) is kept
+        ):  # else nobody listened for a while, and somebody else stores what is kept now
             key = min(kept)
             try:
                 await until_stored(partial(self._take, kept[key]), self._refused)
             except Exception as error:  # noqa: BLE001 - whatever it is, Slack tells it again
                 log.warning("slack.not_stored", words=in_words(error))
             kept.pop(key)
-        self._channels.pop(channel, None)
+        if self._channels.get(channel) is kept:
+            del self._channels[channel]
 
 
 def _said(event: Table) -> _Key | None:

@@ -162,11 +162,13 @@ class Accepting:
         return queue
 
     async def owned_stored(self, key: str, accepted: Accepted, before: int = 0) -> SessionQueue | None:
-        """As `owned`, of a message that is stored. None: another node has its conversation, or this one may have nothing any more; it is accepted
-        all the same, and whoever has the conversation next runs it."""
+        """As `owned`, of a message that is stored. None: another node has its conversation, this one may have nothing any more, or the storage is away
+        by now; it is accepted all the same, and whoever has the conversation next runs it."""
         try:
             return await self.owned(key, accepted.session, accepted.epoch, before)
-        except (OwnedElsewhere, LeaseLost):
+        except Damaged:
+            raise
+        except (OwnedElsewhere, LeaseLost, StorageUnavailable):
             return None
 
     # ------------------------------------------------------------------ storing and queueing

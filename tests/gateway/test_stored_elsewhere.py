@@ -10,8 +10,11 @@ from aiohttp import web
 
 from adapters.contract.base import FromApi, SessionKey
 from agent_core.store.inbox.rows import InboxState
+from agent_core.store.store import StorageUnavailable
 from gateway.delivery.owners import Owner
 from gateway.queues.inbox import COMMAND_LANE
+from gateway.sessions.accepting import Accepting
+from gateway.sessions.atonce import AtOnce
 from tests.gateway.rig import chunk, gateway
 from tests.gateway.test_lease_doors import Lease
 from tests.serving import served
@@ -58,3 +61,23 @@ async def test_a_command_whose_words_are_forgotten_while_it_waits_is_not_begun(t
         assert commands is not None
         assert await commands.carry_out(row.id, Owner(row.session, accepted.epoch))
         assert not commands.carries_out(row.id)
+
+
+async def test_what_is_stored_just_before_the_storage_is_away_is_accepted_and_run_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(tmp_path, says_done) as rig:
+        kept = Accepting.owned
+
+        async def away(*_: object) -> None:
+            monkeypatch.setattr(Accepting, "owned", kept)
+            raise StorageUnavailable("it is away")
+
+        monkeypatch.setattr(Accepting, "owned", away)
+        monkeypatch.setattr(AtOnce, "beginning", nothing_begins)
+        ticket = await rig.hub.accept(rig.inbound("go", key="K1"))
+        assert (await rig.end(ticket)).view.text == "Done."
+
+
+async def nothing_begins(*_: object) -> None:
+    """Its turn does not begin in the commit of its message."""
