@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -29,6 +30,7 @@ from agent_core.records import dataclass
 from agent_core.retry import Retry
 from agent_core.rules.taint import PLANTED
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
+from agent_core.store.slices.rows import slice_of
 from agent_core.store.store import Conflict, OwnedElsewhere, StorageUnavailable
 from agent_core.text.tongue import spelled
 from agent_core.tools.base import NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
@@ -395,11 +397,19 @@ def work_of(
     )
     own = asked if isinstance(asked, FromApi) else None
     return FromApi(
-        account=asked.account, platform_key=name, session=SessionKey(TASK, "", name), surface=TASK,
+        account=asked.account, platform_key=name, session=key_beside(asked.session, name), surface=TASK,
         input=(InputMessage(said, foreign=PLANTED if tainted else ""),),
         memory_scope=asked.memory_scope, browser=own.browser if own is not None else "", key=own.key if own is not None else "",
         tools_from=ToolsFrom.GATEWAY, task=terms, can_approve=chat is not None or (own is not None and own.surface == PAGE and own.can_approve),
     )  # fmt: skip
+
+
+def key_beside(conversation: SessionKey, name: str) -> SessionKey:
+    """The key of a task's own conversation, in the slice of the one that began it: one gateway runs both, so that what the task asks is seen where its
+    conversation is. It is the name that finds it there, and not the way in which slices are counted, so that gateways of all versions agree. Pure."""
+    wanted = slice_of(conversation.text())
+    keys = (SessionKey(TASK, "", f"{name}~{number}" if number else name) for number in itertools.count())
+    return next(key for key in keys if slice_of(key.text()) == wanted)
 
 
 def _place(chat: ChatOrigin) -> ChatOrigin:

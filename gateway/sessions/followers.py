@@ -19,7 +19,6 @@ from agent_core.records import dataclass
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.turn.view import BubbleKind, View
-from gateway.delivery.turnoutlet import asked_alone
 from gateway.queues.branches import branches_of
 from gateway.queues.queue import (
     Running,
@@ -33,7 +32,15 @@ from gateway.queues.queue import (
     waiting_of,
 )
 from gateway.queues.queues import Queues
-from gateway.sessions.recents import FarMessage, FarSights, earlier_sights, load_recent, stored_end
+from gateway.sessions.recents import (
+    FarMessage,
+    FarSights,
+    decided_alone,
+    earlier_sights,
+    load_recent,
+    stored_end,
+    task_sight,
+)
 from gateway.sessions.runner import Runner
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import ELSEWHERE_SECONDS, Due, Portion
@@ -352,7 +359,7 @@ class WholeSessionFollower:
 
     def _asked(self, tasks: Sequence[Running]) -> list[TurnSight]:
         """What background tasks ask here, and what they asked: of one that is over nothing waits any more."""
-        now = {one.driver.identity.turn: sight for one in tasks if (sight := task_sight(one)) is not None}
+        now = {one.driver.identity.turn: sight for one in tasks if (sight := _task_here(one)) is not None}
         over = {
             turn: replace(one, view=decided_alone(one.view)) for turn, one in self._tasks.items() if turn not in now
         }
@@ -377,27 +384,9 @@ class WholeSessionFollower:
         )
 
 
-def task_sight(running: Running) -> TurnSight | None:
-    """What a background task asks, as the page of its conversation shows it; None if it asks nothing."""
-    task, message = running.task, next(iter(running.messages), None)
-    shown = asked_alone(running.driver.seen.current_view(), task.number, task.title) if task is not None else None
-    if message is None or shown is None or not shown.bubbles:
-        return None
-    key = f"task:{message.inbound.platform_key}"
-    return TurnSight(
-        key,
-        message.arrival,
-        MessageState.CLOSED,
-        "",
-        turn=running.driver.identity.turn,
-        view=shown,
-        at=message.received_at,
-    )
-
-
-def decided_alone(shown: View) -> View:
-    """What stays of what a task asked when it is over. Pure."""
-    return replace(shown, bubbles=tuple(one for one in shown.bubbles if one.kind is BubbleKind.DECIDED), open=False)
+def _task_here(running: Running) -> TurnSight | None:
+    message = next(iter(running.messages), None)
+    return task_sight(running.driver.identity.turn, message, running.driver.seen.current_view()) if message else None
 
 
 @dataclass(frozen=True, slots=True)

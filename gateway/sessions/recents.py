@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from adapters.contract.base import Ended, Queued, Showing, Summary, TurnSight
+from adapters.contract.base import Ended, FromApi, MessageState, Queued, Showing, Summary, TurnSight
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import InternalError, NeverStarted
 from agent_core.failures.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
@@ -20,7 +20,8 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
-from agent_core.turn.view import exit_view, view
+from agent_core.turn.view import BubbleKind, View, exit_view, view
+from gateway.delivery.turnoutlet import asked_alone
 from gateway.queues.branches import Branches, branches_of
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON, COMMAND_LANE, NO_MODEL, NORMAL_LANE, NOT_OPENED
 from gateway.queues.languages import PAGE
@@ -40,6 +41,7 @@ from gateway.queues.queue import (
     told_sight,
     waiting_of,
 )
+from gateway.schedule.schedules import TASK
 from gateway.sessions.recall import closed_turn
 from gateway.setaside.takeup import SET_ASIDE
 
@@ -250,6 +252,21 @@ class FarMessage:
         return Queued(place) if busy or place > 1 else None
 
 
+def task_sight(turn: str, message: Waiting, shown: View) -> TurnSight | None:
+    """What a background task asks, as the page of its conversation shows it; None if it asks nothing. Pure."""
+    task = message.inbound.task if isinstance(message.inbound, FromApi) else None
+    asked = asked_alone(shown, task.number, task.title) if task is not None else None
+    if asked is None or not asked.bubbles:
+        return None
+    key = f"task:{message.inbound.platform_key}"
+    return TurnSight(key, message.arrival, MessageState.CLOSED, "", turn=turn, view=asked, at=message.received_at)
+
+
+def decided_alone(shown: View) -> View:
+    """What stays of what a task asked when it is over."""
+    return replace(shown, bubbles=tuple(one for one in shown.bubbles if one.kind is BubbleKind.DECIDED), open=False)
+
+
 def open_turn(rows: Sequence[JournalRow]) -> Turn | None:
     """A turn that is not over, from its journal."""
     try:
@@ -291,6 +308,10 @@ class FarSights:
         self._open: list[tuple[FarTurn, Sequence[Waiting]]] = []
         """The turns that run, with their messages."""
         self._waiting: Sequence[TurnSight] = ()
+        self._begun_tasks: dict[str, tuple[FarTurn, Waiting]] = {}
+        """Their turns and messages, until they are over."""
+        self._tasks: dict[str, TurnSight] = {}
+        """What its background tasks ask, by their turns."""
         self.session = ""
         self.branches = branches_of(())
 
@@ -316,7 +337,25 @@ class FarSights:
         pending = await self._store.inbox.pending(found.session)
         waiting = [waiting_of(row) for row in pending if row.lane == NORMAL_LANE]
         self._waiting = [queued_sight(message, place) for place, message in enumerate(waiting, start=1)]
+        await self._ask_tasks()
         return self._sights()
+
+    async def _ask_tasks(self) -> None:
+        """See what tasks ask that were begun here. In a chat they ask there."""
+        if not self._key.startswith(f"{PAGE}/"):
+            return
+        names = [row.schedule for row in await self._store.schedules.of(self._key, TASK)]
+        for row in await self._store.inbox.by_keys(PAGE, names) if names else ():
+            if row.turn is not None and row.turn not in self._begun_tasks:
+                self._begun_tasks[row.turn] = self._afar.turn(self._store, row.turn), waiting_of(row)
+        for name, (far, message) in [*self._begun_tasks.items()]:
+            await far.look()
+            over = far.turn is None or far.turn.exit is not None
+            shown = view(far.turn, self._clock.now_ms()) if far.turn is not None else None
+            if shown is not None and (sight := task_sight(name, message, shown)) is not None:
+                self._tasks[name] = replace(sight, view=decided_alone(sight.view)) if over else sight
+            if over and message.inbound.platform_key not in names:
+                del self._begun_tasks[name]
 
     async def _commands(self, session: str) -> list[int]:
         """The latest that are done, and messages that were not run: on the page, what was said of them is seen."""
@@ -339,4 +378,4 @@ class FarSights:
             if one.turn is not None and (shown := one.shown(now)) is not None
             for message in messages
         ]
-        return [*self._over, *running, *self._waiting]
+        return [*self._over, *self._tasks.values(), *running, *self._waiting]

@@ -127,6 +127,9 @@ class Page:
     async def stop(self) -> dict[str, Any]:
         return await self._post("stop", {})
 
+    async def decide(self, turn: str, call: str) -> dict[str, Any]:
+        return await self._post("approvals", {"turn": turn, "call": call, "approve": True})
+
     async def _post(self, where: str, body: dict[str, Any]) -> dict[str, Any]:
         async with aiohttp.ClientSession() as http, http.post(f"{self.path}/{where}", json=body) as response:
             assert response.status < 300, await response.text()
