@@ -87,9 +87,6 @@ class Restorer:
     def reaches(self, surface: str) -> bool:
         return self._shared.accounts.knows(ChatAddress.of(surface))
 
-    def wait_for(self, comes_first: Callable[[str], bool]) -> None:
-        self._shared.records.comes_first = comes_first
-
     def works_on(self, surface: str, name: Name) -> bool:
         known = self._surfaces.known(surface)
         return known is not None and name in known.ledger.parts

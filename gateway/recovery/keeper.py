@@ -52,10 +52,6 @@ class StoredParts(Protocol):
         """Its account is configured."""
         ...
 
-    def wait_for(self, comes_first: Callable[[str], bool]) -> None:
-        """Show nothing new in chats of which that is true."""
-        ...
-
     def works_on(self, surface: str, name: tuple[str, str, int]) -> bool:
         """A part is known to its surface."""
         ...
@@ -116,8 +112,6 @@ class Keeper:
         self.taken: Counter[LeftKind] = Counter()
         """How many of each kind were taken up."""
         self._parts = parts
-        if parts is not None:
-            parts.wait_for(self.comes_first)
         self.commands = commands
         self.elsewhere: Callable[[Sequence[LeftTurn]], Awaitable[None]] | None = None
         """Says of turns of another node that their files are not here, where that is so."""

@@ -150,9 +150,6 @@ class Parts:
     def reaches(self, surface: str) -> bool:
         return bool(surface)
 
-    def wait_for(self, comes_first: Callable[[str], bool]) -> None:
-        self.comes_first = comes_first
-
     def works_on(self, surface: str, name: tuple[str, str, int]) -> bool:
         del surface
         return name[0] in self.known
