@@ -55,9 +55,12 @@ class Found:
             meanwhile(self.carrying)
             return row
 
+        def on_its_way(_account: str, _key: str) -> bool:
+            return coming
+
         self.carrying = Carrying()
         store = SimpleNamespace(inbox=SimpleNamespace(one=one))
-        accepting = SimpleNamespace(store=store, coming=lambda *_: coming)
+        accepting = SimpleNamespace(store=store, coming=on_its_way)
         members = SimpleNamespace(accounts=())
         self.intake = CommandIntake(
             cast("Any", accepting), cast("Any", members), cast("Any", self.carrying), cast("Any", None)
