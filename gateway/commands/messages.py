@@ -261,12 +261,16 @@ class Messages:
             await portion.far.reworded(key, stored.id)
 
     async def _reword_held(self, inbound: FromChat, stored: InboxRow) -> None:
-        """Of what waits for its time the new words are run; a command stays what it was."""
+        """Of what waits for its time the new words are run, also where it was taken in meanwhile; a command stays what it was."""
         before = self.held_command(stored)
         after = edited(inbound, before) if before is not None else None
         taken = after is not None and await self._store.inbox.reword(
             inbound.account, inbound.platform_key, inbox.encode(after)
         )
+        if after is not None and not taken:
+            waits = replace(inbound, platform_key=f"{HOLD}:{inbound.platform_key}")
+            await self.edit(waits, await self._store.inbox.by_key(waits.account, waits.platform_key))
+            return
         log.info("chat.edited", account=inbound.account, taken=taken)
 
     @staticmethod

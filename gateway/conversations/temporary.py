@@ -23,16 +23,12 @@ async def forget_temporary(hub: Hub, now_ms: int) -> int:
     try:
         begins = f"{OF_PAGE.platform}/{PAGES}/{TEMPORARY}"
         rows = await access.store.sessions.named([begins], "", AT_ONCE, None, newest_first=False)
-        for row in rows:
-            if not _is_old(row, now_ms) or not hub.portion.mine(row.key):
-                continue
-            now = await access.store.sessions.one(
-                row.session
-            )  # those before it took their time, and its page may be back
-            for sight in await access.sights.of([now]) if now is not None and _is_old(now, now_ms) else ():
-                if sight.state is SessionState.IDLE:
-                    await access.delete(sight)
-                    gone += 1
+        for row in [row for row in rows if _is_old(row, now_ms) and hub.portion.mine(row.key)]:
+            now = await access.store.sessions.one(row.session)  # those before it took time, and its page may be back
+            (sight,) = await access.sights.of([now or row])
+            if now is not None and _is_old(now, now_ms) and sight.state is SessionState.IDLE:
+                await access.delete(sight)
+                gone += 1
     except (StoreError, BusyElsewhere, StillRunning) as error:
         log.warning("temporary.not_deleted", error=str(error) or type(error).__name__)
     return gone

