@@ -49,12 +49,11 @@ async def pour(source: Path, url: str) -> float:
         indexes = await conn.fetch(INDEXES)
         for index in indexes:
             await conn.execute(f'DROP INDEX "{index["indexname"]}"')
-        tables = await conn.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        found = await conn.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        tables = [name for (name,) in found if name != "alembic_version"]
+        await conn.execute(f"TRUNCATE {', '.join(tables)}")  # at once: one by one, each would empty those that name it
         with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as database:
-            for (table,) in tables:
-                if table == "alembic_version":
-                    continue
-                await conn.execute(f"TRUNCATE {table} CASCADE")
+            for table in tables:
                 columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
                 for rows in _chunks(database, table, columns):
                     await conn.copy_records_to_table(table, records=rows, columns=columns)
