@@ -185,9 +185,8 @@ class Forgetting:
         """Do what is not done yet."""
         try:
             for job in await self._left():
-                if (
-                    job in await self._left()
-                ):  # else it was ended while that was read, and what has its name by now is another one's
+                # Else it was ended while that was read, and what has its name by now is another one's.
+                if job in await self._left():
                     await self.finish(job)
         except StorageUnavailable as error:
             log.warning("forget.not_done", error=str(error))

@@ -12,6 +12,7 @@ from pathlib import Path
 import aiohttp
 
 from agent_core.limits.budgets import Amount, Pot
+from agent_core.limits.retention import Keep
 from agent_core.limits.spend import Budget
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall
@@ -182,3 +183,18 @@ async def test_forgetting_somebody_writes_only_by_index(tmp_path: Path) -> None:
         if not re.search(r": SELECT|: UPDATE audit|SCAN (unread|schedules)", one)
     ]
     assert not found, "\n".join(found)
+
+
+async def test_what_is_old_is_removed_without_going_through_a_table_for_each_row_of_another(tmp_path: Path) -> None:
+    """Whoever removes something holds the writer: of a year's starts each had all conversations gone through, to see whether it owns one."""
+    with asking() as asked:
+        async with opened(str(tmp_path / "store.db")) as store:
+            await session_of(store, "s1")
+            await store.keeping.prune(NOW, Keep())
+    with closing(sqlite3.connect(tmp_path / "store.db")) as conn, conn:
+        for statement, parameters in asked:
+            if not statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE")):
+                continue
+            plan = [str(row[3]) for row in conn.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]  # type: ignore[arg-type]
+            inner = plan[next((place for place, line in enumerate(plan) if line.startswith("CORRELATED")), len(plan)) :]
+            assert not [line for line in inner if re.match(r"SCAN (\w+)", line)], f"{plan}: {statement}"

@@ -54,8 +54,14 @@ class Keeping(Writing):
                     break
                 most = next_size(most, seconds, PRUNE_MOST)
                 await asyncio.sleep(seconds * PAUSE)
-        nodes, seconds = await self._writer.timed(pruning.the_rest(old, self._node.who))
-        return Pruned(gone["messages"], nodes, gone["parts"], gone["failures"], max(longest, seconds))
+        who = self._node.who
+        _, seconds = await self._writer.timed(pruning.the_rest(old))
+        longest = max(longest, seconds)
+        for (node,) in await self._asks.all(pruning.idle_nodes(old, who.node)):
+            removed, seconds = await self._writer.timed(pruning.dead_node(who, node))
+            gone["nodes"], longest = gone["nodes"] + removed, max(longest, seconds)
+            await asyncio.sleep(seconds * PAUSE)
+        return Pruned(gone["messages"], gone["nodes"], gone["parts"], gone["failures"], longest)
 
     async def remove(self, body: Callable[[Connection], T]) -> T:
         """Promises: one of the transactions of `retaining` or `forgetting` is committed."""

@@ -10,7 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, and_, case, delete, exists, func, select, tuple_
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    case,
+    delete,
+    exists,
+    func,
+    select,
+    tuple_,
+)
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
@@ -150,12 +163,31 @@ def _any(column: Column[int]) -> ColumnElement[bool]:
 _later = t.adapter_states.alias("later")
 
 
-def the_rest(old: Old, who: Who) -> Callable[[Connection], int]:
-    """What there is little of. Answers how many nodes are gone."""
+def idle_nodes(old: Old, node: int) -> Select[tuple[int]]:
+    """Earlier starts that own nothing. Asked beside the writer: whose the conversations are is asked of all of them."""
+    n, before = t.nodes.c, old.messages if old.messages is not None else NEVER_MS
+    owners = (select(one.c.owner).where(one.c.owner.is_not(None)) for one in (t.sessions, t.slices))
+    return select(n.node).where(n.started_at < before, n.node != node, *(n.node.not_in(one) for one in owners))
+
+
+def dead_node(who: Who, node: int) -> Callable[[Connection], int]:
+    """A node that owns nothing, if it is dead. One at a time: SQLite looks through all conversations for one that names it."""
+
+    def body(conn: Connection) -> int:
+        gone = who.dead(conn, {node})
+        if gone:
+            conn.execute(delete(t.nodes).where(t.nodes.c.node == node))
+        return len(gone)
+
+    return body
+
+
+def the_rest(old: Old) -> Callable[[Connection], None]:
+    """What there is little of."""
     before = old.messages if old.messages is not None else NEVER_MS
     failures = old.failures if old.failures is not None else NEVER_MS
 
-    def body(conn: Connection) -> int:
+    def body(conn: Connection) -> None:
         # The state of an adapter that was in force at that time stays.
         passed = exists().where(
             _later.c.account == t.adapter_states.c.account,
@@ -172,17 +204,5 @@ def the_rest(old: Old, who: Who) -> Callable[[Connection], int]:
         conn.execute(delete(t.schedules).where(s.at < before, over, ~claimed))
         if old.audit is not None:
             conn.execute(delete(t.audit).where(t.audit.c.at < old.audit))
-        return _nodes(conn, before, who)
 
     return body
-
-
-def _nodes(conn: Connection, before: int, who: Who) -> int:
-    """Remove dead nodes that own nothing."""
-    n = t.nodes.c
-    idle = and_(~exists().where(t.sessions.c.owner == n.node), ~exists().where(t.slices.c.owner == n.node))
-    nodes = set(conn.execute(select(n.node).where(n.started_at < before, n.node != who.node, idle)).scalars())
-    gone = who.dead(conn, nodes) if nodes else frozenset[int]()
-    for some in padded(gone):
-        conn.execute(delete(t.nodes).where(n.node.in_(some)))
-    return len(gone)
