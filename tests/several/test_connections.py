@@ -312,6 +312,9 @@ async def test_who_may_have_lost_its_connection_to_another_gateway_does_not_figh
             talks.say_everywhere()
             await talks.all_answered()
             (session,) = gateway.live
+            async with asyncio.timeout(PATIENT_SECONDS):
+                while not await all_.ask("SELECT 1 FROM cursors WHERE channel LIKE 'session:%%' AND last_seen <> ''"):
+                    await asyncio.sleep(0.05)  # how far it is, is stored each second
             way.silent = True
             await until(lambda: session.resumes > 0)
             for _ in range(8):  # longer than the first needs to see that it is alone
