@@ -3,7 +3,7 @@
 `make test` is run with every change, so it has a budget: eight minutes of two processors. What a test finds for its time differs a hundredfold: a
 thousand of those that decide something take as long as one that kills gateways for half a minute. So of what does not fit the dearest are left
 out, and stand in ``tests/seldom.txt`` with what they took; `make soak` runs them, and whoever names a file or a test runs all of it. Never left out
-is what has found a mutant (`tests/mutants/results.json`), and of each file there is always something.
+is what has found a mutant (`tests/mutants/results.json`) and what `ALWAYS` names, and of each file there is always something.
 
 ``pytest --processes 20 --slowest-cpu 20000 > run.log``, with OUTSPOKEN_ALL_CASES set, and ``python -m tests.seldom run.log`` write the list anew.
 """
@@ -25,6 +25,17 @@ BUDGET_SECONDS = 700.0
 """Of processor time, for all that runs each time."""
 DEAR_SECONDS = 0.2
 """What takes less is never left out."""
+ALWAYS = (
+    "tests/bench/test_budgets",
+    "tests/explore/",
+    "tests/gateway/test_start",
+    "tests/kills/",
+    "tests/power/",
+    "tests/sim/",
+    "tests/several/test_storm",
+    "tests/test_",
+)
+"""What each change has to keep, whatever it takes: what things cost, the rules of the house, and the short forms of what explores by chance and kills."""
 LEAST_SHARE = 0.25
 """So much of a file's tests is there each time, the cheapest."""
 _TOOK = re.compile(r"^ *(\d+\.\d\d) s +\d+\.\d\d s  (tests/\S+\.py::.+)$")
@@ -40,7 +51,7 @@ def cheapest(took: Mapping[str, float]) -> frozenset[str]:
 
 def left_out(took: Mapping[str, float], kept: Collection[str], budget: float = BUDGET_SECONDS) -> dict[str, float]:
     """Of tests with their seconds the dearest, until the others fit into the budget; not `kept`, nothing cheap, and of each file never all. Pure."""
-    stays = cheapest(took).union(kept)
+    stays = cheapest(took).union(kept, (test for test in took if test.startswith(ALWAYS)))
     total, found = sum(took.values()), dict[str, float]()
     for test in sorted(took.keys() - stays, key=lambda one: (-took[one], one)):
         if total <= budget or took[test] < DEAR_SECONDS:

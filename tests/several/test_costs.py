@@ -63,8 +63,13 @@ signal.signal(signal.SIGUSR2, planted)
 
 
 LOOK = "CASE WHEN (inbox.id >"
-BESIDE = ("sessions.owner, turns.opened_at", "sessions.owner, inbox.lane", "sessions.owner, deliveries.at")
-"""What is in the statements that find what others have stored, and what nobody works on: they are asked from time to time as well."""
+BESIDE = (
+    "sessions.owner, turns.opened_at",
+    "sessions.owner, inbox.lane",
+    "sessions.owner, deliveries.at",
+    "UNION ALL SELECT slices.owner",
+)
+"""What is in the statements that find what others have stored, what nobody works on, and who works on what: they are asked from time to time as well."""
 
 
 def counting(there: Path) -> str:
