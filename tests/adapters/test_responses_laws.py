@@ -8,6 +8,7 @@ import json
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from hypothesis import given, settings
@@ -255,6 +256,24 @@ def test_a_stream_in_the_background_is_gone_on_with_behind_any_event(
     told.check()
     assert told.last == live[-1]
     assert all(event["sequence_number"] > after.after for event in rest)
+
+
+def test_whoever_sees_a_call_and_what_was_thought_behind_it_at_once_is_told_them_in_their_order():
+    before, thoughts = called("c1", "done"), ThoughtText()
+    sights: list[Queued | Showing] = [Showing("t_1", shown(before), thoughts)]
+    for words_so_far in (["Hello"], ["Hello", ", and more"]):
+        thoughts = ThoughtText()
+        for piece in words_so_far:
+            thoughts.add(piece, "c1")
+        sights.append(Showing("t_1", shown(before), thoughts))
+    last = replace(ended(example(ExitCode.ANSWERED), before), thought=thoughts)
+    asked = job(ErrorsAs.WORDS, placed=True)
+    live = events_of(streamed(asked, sights, last))
+    for cut, seen_again in product(range(len(live)), range(len(sights) + 1)):
+        after = replace(asked, after=live[cut]["sequence_number"])
+        told = Told().take([*live[: cut + 1], *events_of(streamed(after, sights[seen_again:], last))])
+        told.check()
+        assert told.last == live[-1]
 
 
 # --- nothing of the schema is forgotten ---

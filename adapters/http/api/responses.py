@@ -417,12 +417,15 @@ class ResponseSpelling:
             begun += self._event("response.mcp_call_arguments.done", **where, arguments=item["arguments"])
         index = self._calls[call.key]
         if call.state not in OVER or call.key in self._over:
-            return begun
+            return begun + self._release()
         self._over.add(call.key)
         self._running = ""
         kind = "response.mcp_call.completed" if item["status"] == "completed" else "response.mcp_call.failed"
         ended = self._event(kind, item_id=item["id"], output_index=index) + self._done(index, item)
-        return begun + ended + b"".join(self._act(self._waiting.pop(key)) for key in [*self._waiting])
+        told = begun + ended + b"".join(self._act(self._waiting.pop(key)) for key in [*self._waiting])
+        return (
+            told + self._release()
+        )  # whoever looks later may be told of a call and of what was thought behind it at once
 
     def _handed(self, n: int, call: CallItem) -> bytes:
         """A call that the client has to carry out."""
