@@ -93,7 +93,7 @@ function show(search = $("search").value.trim()) {
     const day = one.pinned || search ? "" : when(one.last_at, now);
     const heading = day && day !== before ? [{ key: `when ${day}`, state: "", make: () => node("li", "when", day) }] : [];
     before = day;
-    return [...heading, { key: one.id, state: JSON.stringify([one, one.id === shownId]), make: () => row(one) }];
+    return [...heading, { key: one.id, state: JSON.stringify([one, one.id === shownId, Boolean(search)]), make: () => row(one, Boolean(search)) }];
   }));
   $("listwords").textContent = trouble || (some.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
   const name = title();
@@ -116,12 +116,12 @@ function when(at, now) {
   return words.charAt(0).toLocaleUpperCase(language) + words.slice(1);
 }
 
-/** @param {Listed} one */
-function row(one) {
+/** @param {Listed} one @param {boolean} among All are found together, those that were put aside as well. */
+function row(one, among) {
   const link = /** @type {HTMLAnchorElement} */ (node("a", "", node("span", "title", titled(one))));
   link.href = `#${one.id}`;
   link.dir = "auto";
-  const marks = [one.pinned ? say("list.pinned") : "", one.archived && !aside ? say("archived") : "", one.shared ? say("shared") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
+  const marks = [one.pinned ? say("list.pinned") : "", one.archived && among ? say("archived") : "", one.shared ? say("shared") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
   if (marks.length) link.append(node("small", one.state === "idle" ? "" : "busy", marks.join(" · ")));
   if (one.found) link.append(node("small", "", one.found));
   if (one.id === shownId) link.setAttribute("aria-current", "page");
