@@ -17,7 +17,7 @@ from zlib import crc32
 import pytest
 
 T = TypeVar("T")
-ALL = bool(os.environ.get("OUTSPOKEN_ALL_CASES"))
+ALL = bool(os.environ.get("TESTS_ALL_CASES"))
 """`make soak`."""
 
 

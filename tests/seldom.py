@@ -5,7 +5,7 @@ thousand of those that decide something take as long as one that kills gateways 
 out, and stand in ``tests/seldom.txt`` with what they took; `make soak` runs them, and whoever names a file or a test runs all of it. Never left out
 is what has found a mutant (`tests/mutants/results.json`) and what `ALWAYS` names, and of each file there is always something.
 
-``pytest --processes 20 --slowest-cpu 20000 > run.log``, with OUTSPOKEN_ALL_CASES set, and ``python -m tests.seldom run.log`` write the list anew.
+``pytest --processes 20 --slowest-cpu 20000 > run.log``, with TESTS_ALL_CASES set, and ``python -m tests.seldom run.log`` write the list anew.
 """
 
 from __future__ import annotations

@@ -82,13 +82,13 @@ def main() -> None:
         began = time.monotonic()
         everything = {
             **os.environ,
-            "OUTSPOKEN_ALL_MUTANTS": "1",
-            "OUTSPOKEN_ALL_PLACES": "1",
-            "OUTSPOKEN_ALL_POSTGRES": "1",
-            "OUTSPOKEN_ALL_CLIENTS": "1",
-            "OUTSPOKEN_ALL_CHATS": "1",
-            "OUTSPOKEN_ALL_CASES": "1",
-            "OUTSPOKEN_ALL_TURNS": "1",
+            "TESTS_ALL_MUTANTS": "1",
+            "TESTS_ALL_PLACES": "1",
+            "TESTS_ALL_POSTGRES": "1",
+            "TESTS_ALL_CLIENTS": "1",
+            "TESTS_ALL_CHATS": "1",
+            "TESTS_ALL_CASES": "1",
+            "TESTS_ALL_TURNS": "1",
         }
         running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]
         statuses = [process.wait() for process in running]

@@ -30,7 +30,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-SHOTS = os.environ.get("OUTSPOKEN_SCREENSHOTS")
+SHOTS = os.environ.get("TESTS_SCREENSHOTS")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.asyncio(loop_scope="package"),

@@ -122,7 +122,7 @@ ABOVE = (
 )
 """These prove rules that stand above the platforms, and each platform is proved to be like the others elsewhere: each time one of them runs
 each test, always the same, another for another test and for another case of it."""
-EVERYWHERE = bool(os.environ.get("OUTSPOKEN_ALL_CHATS"))
+EVERYWHERE = bool(os.environ.get("TESTS_ALL_CHATS"))
 """Everything on every platform: `make soak`."""
 
 

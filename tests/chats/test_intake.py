@@ -421,7 +421,7 @@ def at_an_await(way: Way, number: int, error: type[BaseException]) -> Generator[
 async def test_whatever_is_raised_wherever_what_is_confirmed_is_in_a_table(
     way: Way, somewhere: Raising, error: type[BaseException]
 ) -> None:
-    step = 3 if somewhere is at_a_call and "OUTSPOKEN_ALL_PLACES" not in os.environ else 1
+    step = 3 if somewhere is at_a_call and "TESTS_ALL_PLACES" not in os.environ else 1
     n, places = 1000, -(len(way.adapter.name) + (error is Injected)) % step
     while True:
         n, places = n + 1, places + step

@@ -35,7 +35,7 @@ FALLBACK = "from the second"
 
 
 SHARES = [[one] for one in chosen("refused", sorted(WAYS.keys() - {BEGUN_EACH_TIME}), len(REFUSED))[: len(REFUSED)]]
-"""Each program is a process that imports much, so each of them is met by one (in `make soak` all by all: ``OUTSPOKEN_ALL_CLIENTS=1``)."""
+"""Each program is a process that imports much, so each of them is met by one (in `make soak` all by all: ``TESTS_ALL_CLIENTS=1``)."""
 
 
 @pytest.mark.parametrize(("why", "share"), list(zip(REFUSED, SHARES, strict=True)))
@@ -43,7 +43,7 @@ async def test_what_the_gateway_refuses_is_an_error_in_every_program(
     why: str, share: Sequence[str], tmp_path: Path
 ) -> None:
     refused = REFUSED[why]
-    programs = list(WAYS) if "OUTSPOKEN_ALL_CLIENTS" in os.environ else share
+    programs = list(WAYS) if "TESTS_ALL_CLIENTS" in os.environ else share
     async with rig(tmp_path, **refused.env) as up:
         if refused.used_up:
             await _use(up.url)

@@ -116,11 +116,7 @@ def test_modules_tests_and_files_that_are_named_exist() -> None:
 
 
 def test_variables_that_are_named_are_known() -> None:
-    known = (
-        {name for doc in describe() for name in doc.env}
-        | set(OTHER_VARIABLES)
-        | {"OUTSPOKEN_SCREENSHOTS", "OUTSPOKEN_ALL_CHATS"}
-    )
+    known = {name for doc in describe() for name in doc.env} | set(OTHER_VARIABLES)
     for page in pages():
         if page.name == "CHANGELOG.md":
             continue

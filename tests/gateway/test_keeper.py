@@ -116,7 +116,7 @@ def opened_many(home: Path, many: int) -> None:
             )
 
 
-OPEN = 500 if os.environ.get("OUTSPOKEN_ALL_TURNS") else 120
+OPEN = 500 if os.environ.get("TESTS_ALL_TURNS") else 120
 """Many times as many as are taken up before others have their turn; what holds of them holds of any number. 500: `make soak`."""
 
 

@@ -1,6 +1,6 @@
 """The daemon on PostgreSQL, in the suites that it passes on SQLite: what they import here runs once more with a server beneath it.
 
-A representative part of each; with OUTSPOKEN_ALL_POSTGRES set (`make soak`) all of it, but for what looks into the file itself.
+A representative part of each; with TESTS_ALL_POSTGRES set (`make soak`) all of it, but for what looks into the file itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import Any
 
-WHOLE = bool(os.environ.get("OUTSPOKEN_ALL_POSTGRES"))
+WHOLE = bool(os.environ.get("TESTS_ALL_POSTGRES"))
 
 
 def suite_of(module: str, some: Collection[str], of_the_file: Collection[str] = ()) -> Mapping[str, Any]:

@@ -46,7 +46,7 @@ def test_there_are_enough_of_them() -> None:
 
 
 def wanted() -> list[Path]:
-    return MUTANTS if os.environ.get("OUTSPOKEN_ALL_MUTANTS") else [patch for patch in MUTANTS if patch.stem in FEW]
+    return MUTANTS if os.environ.get("TESTS_ALL_MUTANTS") else [patch for patch in MUTANTS if patch.stem in FEW]
 
 
 @pytest.mark.timeout(330)
