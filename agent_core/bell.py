@@ -35,13 +35,13 @@ class Frames:
     event loop."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._waiting: list[tuple[Context, Callable[[], None]]] = []
 
     def begins(self, callback: Callable[[], None]) -> None:
         """Call it, once, when the next frame begins. It must not raise."""
         if not self._waiting:
-            self._loop.call_at(next_frame(self._loop.time()), self._begin)
+            self.loop.call_at(next_frame(self.loop.time()), self._begin)
         self._waiting.append((copy_context(), callback))
 
     def _begin(self) -> None:
@@ -52,7 +52,7 @@ class Frames:
         for context, callback in waiting[:TOGETHER]:
             context.run(callback)
         if len(waiting) > TOGETHER:
-            self._loop.call_soon(self._call, waiting[TOGETHER:])
+            self.loop.call_soon(self._call, waiting[TOGETHER:])
 
 
 class Bell:

@@ -561,7 +561,7 @@ class _Call:
             return
         self._life = self._clock.monotonic()
         if self._blank is None and self._reader.holds_blank:
-            self._blank = asyncio.get_running_loop().call_later(BLANK_SECONDS, self._let_blank_go)
+            self._blank = self._frames.loop.call_later(BLANK_SECONDS, self._let_blank_go)
         if not self.any_content:
             self.any_content, self._content_began = True, self._life
         guard.move(self._request.stall_seconds)
@@ -574,7 +574,7 @@ class _Call:
             return
         quiet = self._clock.monotonic() - self._life
         if quiet < BLANK_SECONDS / 2:
-            self._blank = asyncio.get_running_loop().call_later(BLANK_SECONDS - quiet, self._let_blank_go)
+            self._blank = self._frames.loop.call_later(BLANK_SECONDS - quiet, self._let_blank_go)
         elif held := self._reader.let_go(self._clock.now_ms()):
             self._pass_on(held)
 

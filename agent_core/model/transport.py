@@ -320,7 +320,7 @@ class _InFrames:
         self._frames = frames
         self._take = take
         self._most = most
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.over: asyncio.Future[None] = frames.loop.create_future()
         """Done when a task is needed; cancelled with whoever waits."""
         frames.begins(self._begins)
 

@@ -8,12 +8,10 @@ out all the same, with nothing but comments, so that the first event may still b
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from contextlib import suppress
 
 import orjson
 import structlog
 from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import StreamWriter
 
 from adapters.contract.base import Ended, Follower, LeftOpen, Queued, Showing, Sight
@@ -149,13 +147,15 @@ class ApiStream:
             **job.headers,
         }
         self._response = web.StreamResponse(headers=headers)
-        self._writer: AbstractStreamWriter | None = None
+        self._in_chunks = False
+        """As every client of HTTP/1.1 has it."""
         self._failed: Exception | None = None
         """Why text could not be written."""
 
     async def open(self) -> None:
         """Send the head."""
-        self._writer = await self._response.prepare(self._request)
+        writer = await self._response.prepare(self._request)
+        self._in_chunks = isinstance(writer, StreamWriter) and writer.chunked
         if not self._job.waits:
             await self._begin()
 
@@ -214,16 +214,16 @@ class ApiStream:
 
     def _text(self, sight: Showing) -> bool:
         """More text has come: it is written here and now, and no task is woken for it, unless anything else is to be said or written first."""
-        writer, transport = self._writer, self._request.transport
+        transport = self._request.transport
         thinks = self._job.thinking and sight.thought.chars > self._thought
-        if thinks or not self._begun or not self._turn or not isinstance(writer, StreamWriter) or transport is None:
+        if thinks or not self._begun or not self._turn or not self._in_chunks or transport is None:
             return False
-        if transport.get_write_buffer_size() > MOST_UNREAD:
+        if transport.is_closing() or transport.get_write_buffer_size() > MOST_UNREAD:
             return False
         try:
             if pieces := self._spoken.new(sight.view):
-                with suppress(StopIteration):  # it waits for nothing
-                    writer.write(self._spelling.says(pieces), drain=False).send(None)
+                data = self._spelling.says(pieces)
+                transport.write(b"%x\r\n%b\r\n" % (len(data), data))
                 self._told_at = self._clock.monotonic()
         except Exception as error:  # noqa: BLE001 - it belongs to the task that answers
             self._failed = error
