@@ -21,11 +21,14 @@ FRAME_SECONDS = 0.05
 HALF = FRAME_SECONDS / 2
 
 
-def next_frame(now: float, behind: float = 0.0) -> float:
-    """When the next frame after `now` begins, or that much `behind` its beginning (all in the loop's seconds)."""
-    return ((now - behind) // FRAME_SECONDS + 1) * FRAME_SECONDS + behind
+def next_frame(now: float, behind: float = 0.0, seconds: float = FRAME_SECONDS) -> float:
+    """When the next frame after `now` begins, or that much `behind` its beginning; frames have so many `seconds` (all in the loop's seconds)."""
+    return ((now - behind) // seconds + 1) * seconds + behind
 
 
+MANY, LONG_SECONDS = 12, 2 * FRAME_SECONDS
+"""Where so many share a frame, every second one is left out: what a frame costs each of them does not depend on how much text is in it, and a tenth of
+a second is still read as it comes."""
 TOGETHER = 32
 """So many callbacks of a frame are called in one go; others have their turn in between."""
 
@@ -37,15 +40,19 @@ class Frames:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self._waiting: list[tuple[Context, Callable[[], None]]] = []
+        self._latest = 0
+        """How many shared the latest one."""
 
     def begins(self, callback: Callable[[], None]) -> None:
         """Call it, once, when the next frame begins. It must not raise."""
         if not self._waiting:
-            self.loop.call_at(next_frame(self.loop.time()), self._begin)
+            seconds = LONG_SECONDS if self._latest >= MANY else FRAME_SECONDS
+            self.loop.call_at(next_frame(self.loop.time(), seconds=seconds), self._begin)
         self._waiting.append((copy_context(), callback))
 
     def _begin(self) -> None:
         waiting, self._waiting = self._waiting, []
+        self._latest = len(waiting)
         self._call(waiting)
 
     def _call(self, waiting: list[tuple[Context, Callable[[], None]]]) -> None:

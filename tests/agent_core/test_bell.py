@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
-from agent_core.bell import FRAME_SECONDS, Bell, Frames, next_frame
+from agent_core.bell import FRAME_SECONDS, LONG_SECONDS, MANY, Bell, Frames, next_frame
 
 
 async def begun(frames: Frames) -> None:
@@ -144,6 +147,26 @@ async def test_what_a_frame_calls_is_called_in_its_order_with_others_between() -
     await asyncio.wait_for(over.wait(), 10)
     assert called == list(range(100))
     assert 0 < between < 100
+
+
+@pytest.mark.parametrize(("sharing", "seconds"), [(1, FRAME_SECONDS), (MANY - 1, FRAME_SECONDS), (MANY, LONG_SECONDS)])
+async def test_where_many_share_a_frame_every_second_one_is_left_out(sharing: int, seconds: float) -> None:
+    frames, loop = Frames(), asyncio.get_running_loop()
+    asked: list[float] = []
+    patched = loop.call_at
+
+    def noted(when: float, callback: Callable[..., object], *arguments: object) -> asyncio.TimerHandle:
+        asked.append(when)
+        return patched(when, callback, *arguments)
+
+    frames.loop = SimpleNamespace(call_at=noted, call_soon=loop.call_soon, time=loop.time)  # pyright: ignore[reportAttributeAccessIssue]
+    for _ in range(4):
+        before = loop.time()
+        await asyncio.gather(*(begun(frames) for _ in range(sharing)))
+        assert loop.time() >= before
+    later = asked[1:]  # the first knows of nobody
+    assert all(math.isclose(when / seconds, round(when / seconds), abs_tol=1e-6) for when in later)
+    assert len(later) == 3
 
 
 def test_a_frame_always_lies_ahead() -> None:
