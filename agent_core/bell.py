@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from contextvars import Context, copy_context
 
 FRAME_SECONDS = 0.05
 """How often a watcher is shown text on its way."""
@@ -20,39 +21,58 @@ FRAME_SECONDS = 0.05
 HALF = FRAME_SECONDS / 2
 
 
-def next_frame(now: float, behind: float = 0.0) -> float:
-    """When the next frame after `now` begins, or that much `behind` its beginning (all in the loop's seconds)."""
-    return ((now - behind) // FRAME_SECONDS + 1) * FRAME_SECONDS + behind
+def next_frame(now: float, behind: float = 0.0, seconds: float = FRAME_SECONDS) -> float:
+    """When the next frame after `now` begins, or that much `behind` its beginning; frames have so many `seconds` (all in the loop's seconds)."""
+    return ((now - behind) // seconds + 1) * seconds + behind
+
+
+MANY, LONG_SECONDS = 12, 2 * FRAME_SECONDS
+"""Where so many share a frame, every second one is left out: what a frame costs each of them does not depend on how much text is in it, and a tenth of
+a second is still read as it comes."""
+TOGETHER = 32
+"""So many callbacks of a frame are called in one go; others have their turn in between."""
 
 
 class Frames:
-    """Calls any number of callbacks when the next frame begins, with one timer for all of them. One an event loop."""
+    """Calls any number of callbacks when the next frame begins, each in the context of whoever asked for it, with one timer for all of them. One an
+    event loop."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._waiting: list[Callable[[], None]] = []
+        self.loop = asyncio.get_running_loop()
+        self._waiting: list[tuple[Context, Callable[[], None]]] = []
+        self._latest = 0
+        """How many shared the latest one."""
 
     def begins(self, callback: Callable[[], None]) -> None:
         """Call it, once, when the next frame begins. It must not raise."""
         if not self._waiting:
-            self._loop.call_at(next_frame(self._loop.time()), self._begin)
-        self._waiting.append(callback)
+            seconds = LONG_SECONDS if self._latest >= MANY else FRAME_SECONDS
+            self.loop.call_at(next_frame(self.loop.time(), seconds=seconds), self._begin)
+        self._waiting.append((copy_context(), callback))
 
     def _begin(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for callback in waiting:
-            callback()
+        self._latest = len(waiting)
+        self._call(waiting)
+
+    def _call(self, waiting: list[tuple[Context, Callable[[], None]]]) -> None:
+        for context, callback in waiting[:TOGETHER]:
+            context.run(callback)
+        if len(waiting) > TOGETHER:
+            self.loop.call_soon(self._call, waiting[TOGETHER:])
 
 
 class Bell:
     """Ring it, and `wait` returns. One task waits at a time. Make it inside the event loop; `close` it at the end."""
 
-    __slots__ = ("_deadline", "_frame", "_loop", "_rang", "_text_at", "_timer", "_waiter")
+    __slots__ = ("_context", "_deadline", "_frame", "_loop", "_rang", "_text", "_text_at", "_timer", "_waiter")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._rang = False
         self._waiter: asyncio.Future[None] | None = None
+        self._text: Callable[[], bool] | None = None
+        self._context: Context | None = None
         self._frame: asyncio.TimerHandle | None = None
         self._text_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
@@ -72,7 +92,7 @@ class Bell:
         now = self._loop.time()
         if now - self._text_at >= HALF:  # half: what comes in step with the frames must not wait for a second one
             self._text_at = now
-            self.ring()
+            self._ring_for_text()
         else:
             # In the middle of a frame: what streams is read when one begins. Shown at the same time, it would always be a frame old.
             self._frame = self._loop.call_at(next_frame(now, HALF), self._on_frame)
@@ -80,19 +100,28 @@ class Bell:
     def _on_frame(self) -> None:
         self._frame = None
         self._text_at = self._loop.time()
-        self.ring()
+        self._ring_for_text()
 
-    async def wait(self, timeout_seconds: float) -> bool:
-        """True once it rang since the last wait; False if it does not within the time."""
+    def _ring_for_text(self) -> None:
+        waiter, text, context = self._waiter, self._text, self._context
+        asleep = waiter is not None and not waiter.done() and not self._rang
+        if text is None or context is None or not asleep or not context.run(text):
+            self.ring()
+
+    async def wait(self, timeout_seconds: float, text: Callable[[], bool] | None = None) -> bool:
+        """True once it rang since the last wait; False if it does not within the time. For new text `text` is called in its place, in the context of
+        whoever waits; where it says so (True), nobody is woken. It must not raise."""
         if not self._rang:
             self._waiter = self._loop.create_future()
+            if text is not None:
+                self._text, self._context = text, copy_context()
             self._deadline = self._loop.time() + timeout_seconds
             if self._timer is None or self._timer.when() > self._deadline:
                 self._arm()
             try:
                 await self._waiter
             finally:
-                self._waiter = None
+                self._waiter = self._text = self._context = None
                 self._deadline = math.inf
         rang, self._rang = self._rang, False
         return rang

@@ -39,7 +39,7 @@ class Limit:
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Limit:
-        self._task = task = asyncio.current_task()
+        self._task = task = asyncio.current_task(self._loop)
         assert task is not None, "a limit is for a task"
         self._cancelling = task.cancelling()
         self._timer = self._loop.call_at(self._due, self._fire)

@@ -8,7 +8,7 @@ always enough to show; nothing has to be remembered between two sights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
@@ -281,10 +281,11 @@ Sight: TypeAlias = Queued | Showing | Ended | LeftOpen
 class Follower(Protocol):
     """Follows one accepted message to its end."""
 
-    async def next(self, timeout_seconds: float) -> Sight | None:
+    async def next(self, timeout_seconds: float, text: Callable[[Showing], bool] | None = None) -> Sight | None:
         """The next sight (at most one every 25 ms), or None if there is nothing to tell within the time. Last comes `Ended` or `LeftOpen`.
 
-        A silence is told although nothing changes: what is waited for, and how long already.
+        A silence is told although nothing changes: what is waited for, and how long already. Where only text has come, `text` is called with what is
+        to be seen; if it has taken that (True), whoever waits is not woken for it. It must not raise.
         """
         ...
 

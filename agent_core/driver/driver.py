@@ -299,7 +299,7 @@ class TurnDriver:
                 await self._leave()
                 return
             if not self._events:
-                self._waiter = asyncio.get_running_loop().create_future()
+                self._waiter = self._work.loop.create_future()
                 await self._waiter
             events, self._events = self._events, []
 

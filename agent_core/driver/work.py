@@ -118,7 +118,7 @@ class Work:
     """The work of one turn."""
 
     # fmt: off
-    __slots__ = ("_boss", "_caller", "_coming", "_contexts", "_identity", "_intending", "_questions", "_runnable", "_seen", "_tasks", "_tick_at", "_timer", "_world")
+    __slots__ = ("_boss", "_caller", "_coming", "_contexts", "_identity", "_intending", "_questions", "_runnable", "_seen", "_tasks", "_tick_at", "_timer", "_world", "loop")
     # fmt: on
 
     def __init__(
@@ -130,6 +130,8 @@ class Work:
         self._contexts = contexts
         self._seen = seen
         self._boss: Boss = proxy(boss)  # which lives as long as it has work
+        self.loop = asyncio.get_running_loop()
+        """Kept: each time it is asked for, Python 3.11 asks the kernel whether this is still the same process."""
         self._tasks: list[asyncio.Task[None]] = []
         self._coming: list[tuple[float, Callable[[int], Event]]] = []
         """What is to be queued of itself, and when (the loop's time)."""
@@ -190,12 +192,12 @@ class Work:
 
     def later(self, seconds: float, event: Callable[[int], Event]) -> None:
         """Queue an event of our own in a while, if the turn is not over by then."""
-        self._coming.append((asyncio.get_running_loop().time() + seconds, event))
+        self._coming.append((self.loop.time() + seconds, event))
         self._arm()
 
     def tick(self) -> None:
         """Have watchers look again from time to time, although nothing happens."""
-        self._tick_at = asyncio.get_running_loop().time() + TICK_SECONDS
+        self._tick_at = self.loop.time() + TICK_SECONDS
         self._arm()
 
     def _arm(self) -> None:
@@ -204,13 +206,13 @@ class Work:
             self._timer.cancel()
             self._timer = None
         if self._timer is None and at < inf:
-            self._timer = asyncio.get_running_loop().call_at(at, self._rang)
+            self._timer = self.loop.call_at(at, self._rang)
 
     def _rang(self) -> None:
         self._timer = None
         if self._boss.over:
             return
-        now = asyncio.get_running_loop().time() + EARLY_SECONDS
+        now = self.loop.time() + EARLY_SECONDS
         due = sorted(
             [one for one in self._coming if one[0] <= now], key=itemgetter(0)
         )  # several, where the loop was held
@@ -247,7 +249,7 @@ class Work:
                 raise AssertionError(f"{type(effect).__name__} is handled before the commit")
 
     def _start(self, work: Callable[[], Awaitable[Event | None]], name: str) -> None:
-        task = asyncio.create_task(self._guarded(work, name), name=f"{self._identity.turn}: {name}")
+        task = self.loop.create_task(self._guarded(work, name), name=f"{self._identity.turn}: {name}")
         self._tasks.append(task)
         task.add_done_callback(self._done)
 
@@ -360,7 +362,7 @@ class Work:
             world.afar.told(self._identity.session, self._identity.turn, effect.call, words)
 
         async def intend(intention: Json) -> None:
-            self._intending[effect.call] = kept = asyncio.get_running_loop().create_future()
+            self._intending[effect.call] = kept = self.loop.create_future()
             self._boss.put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
             await kept
 

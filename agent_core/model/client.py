@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import orjson
@@ -516,18 +517,24 @@ class _Call:
                 await self._take_by_parts(data, body, guard, finished=finished)
             else:
                 self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
+            if self._goes_on(len(data), finished=finished):
+                data = head = b""  # a stream that waits holds nothing of what was read
+                take = partial(self._take_frame, body, guard, finished=finished)
+                await answer.in_frames(self._frames, take, PART_BYTES)
             if self._over():
                 break
             if self._reader.finish_reason and not finished:
                 finished = True
                 guard.move(GRACE_SECONDS)
-            elif self._steady(len(data)):
-                answer.rest()
-                self._frames.begins(answer.go_on)
-            data = head = b""  # a stream that waits holds nothing of what was read
+            data = head = b""
         else:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(answer.status, body.stray)
+
+    def _take_frame(self, body: BodyReader, guard: Limit, data: bytes, *, finished: bool) -> bool:
+        """What a frame of a steady stream has brought; whether it goes on so."""
+        self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
+        return self._goes_on(len(data), finished=finished)
 
     async def _take_by_parts(self, data: bytes, body: BodyReader, guard: Limit, *, finished: bool) -> None:
         """Much has come at once: others have their turn meanwhile."""
@@ -542,9 +549,10 @@ class _Call:
         left_out = self._request.manners.left_out.difference(TOOL_FIELDS)
         return tuple(sorted(left_out.intersection(self._request.parameters)))
 
-    def _steady(self, size: int) -> bool:
-        """The next read can wait for the next frame."""
-        return self.any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
+    def _goes_on(self, size: int, *, finished: bool) -> bool:
+        """The stream is steady, and not over: the next read can wait for the next frame."""
+        steady = self.any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
+        return steady and (finished or not self._reader.finish_reason) and not self._over()
 
     def _take(self, events: Sequence[Event], guard: Limit, *, finished: bool) -> None:
         """Pass on what came in one piece from the socket; move the deadline if there was content in it. `finished`: the reason had come before."""
@@ -553,7 +561,7 @@ class _Call:
             return
         self._life = self._clock.monotonic()
         if self._blank is None and self._reader.holds_blank:
-            self._blank = asyncio.get_running_loop().call_later(BLANK_SECONDS, self._let_blank_go)
+            self._blank = self._frames.loop.call_later(BLANK_SECONDS, self._let_blank_go)
         if not self.any_content:
             self.any_content, self._content_began = True, self._life
         guard.move(self._request.stall_seconds)
@@ -566,7 +574,7 @@ class _Call:
             return
         quiet = self._clock.monotonic() - self._life
         if quiet < BLANK_SECONDS / 2:
-            self._blank = asyncio.get_running_loop().call_later(BLANK_SECONDS - quiet, self._let_blank_go)
+            self._blank = self._frames.loop.call_later(BLANK_SECONDS - quiet, self._let_blank_go)
         elif held := self._reader.let_go(self._clock.now_ms()):
             self._pass_on(held)
 

@@ -16,7 +16,7 @@ import os
 import re
 import ssl
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +32,7 @@ from aiohttp.tracing import Trace
 from typing_extensions import override
 from yarl import URL
 
+from agent_core.bell import Frames
 from agent_core.few import Few
 from agent_core.jsonvalue import Json
 from agent_core.model.reach import ALONE, AskedByOthers, Lives, TransportBroke, theirs
@@ -39,6 +40,8 @@ from agent_core.model.stream.bodies import ERROR, PACKED, STREAM, WHOLE, BodyLim
 
 LARGE_BYTES, PIECE_BYTES = 262_144, 65_536
 """A larger request is sent in pieces, between which others have their turn."""
+SOCKET_BYTES = 32_768
+"""What a frame takes of a socket at most. A stream of which more has come is none that is read by frames."""
 HTTP_OK, HTTP_SWITCHING = 200, 101
 UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 KEPT_SECONDS = 5.0
@@ -99,6 +102,10 @@ class TokenBody(aiohttp.StreamReader):
     def here(self) -> bool:
         """Something can be `taken`, if only the end."""
         return bool(self._buffer) or self._eof or self._exception is not None
+
+    def small(self, most: int) -> bool:
+        """Something can be `taken` that is no end and no more than `most` bytes."""
+        return 0 < self._size <= most and self._exception is None
 
     def change(self) -> asyncio.Future[None]:
         """Over as soon as something may be here. Raises `RuntimeError` if nothing can come any more."""
@@ -193,7 +200,7 @@ class HttpAnswer:
 class ModelAnswer:
     """An answer that takes a request, its body not read yet."""
 
-    __slots__ = ("_body", "_frame", "_pieces", "_response", "_resting", "headers", "status")
+    __slots__ = ("_body", "_frame", "_handle", "_pieces", "_response", "_resting", "headers", "status")
 
     def __init__(self, response: HttpAnswer) -> None:
         self._response = response
@@ -203,6 +210,8 @@ class ModelAnswer:
         whole = "application/json" in response.headers.get("content-type", "")
         self._resting = False
         self._frame: asyncio.Future[None] | None = None
+        self._handle: int | None = None
+        """The socket's, for `come`; -1 where it is read by its transport alone. None: not looked at yet."""
         self._body: TokenBody | None = None
         """Nothing stands in the path of tokens."""
         if not whole and encoding in ("", "identity") and type(response.content) is aiohttp.StreamReader:
@@ -226,8 +235,15 @@ class ModelAnswer:
         except Exception as error:
             raise TransportBroke from error
 
+    @property
+    def waits(self) -> bool:
+        """More of it may come."""
+        return self._response.connection is not None and self._response.connection.protocol is not None
+
     def rest(self) -> None:
         """Leave the socket alone until `go_on`."""
+        if self._resting:
+            return
         self._resting = True
         transport = self._transport()
         if transport is not None and not transport.is_closing():
@@ -245,11 +261,109 @@ class ModelAnswer:
         elif self._frame is not None and not self._frame.done():
             self._frame.set_result(None)
 
+    async def in_frames(self, frames: Frames, take: Callable[[bytes], bool], most: int) -> None:
+        """Have it read once a frame, and as soon as something comes where a frame brought nothing, without this task: it is woken when `take` says of what
+        came that this is no way any more, and for the end and what is larger than `most`, which `next` has. Raises what `take` raises."""
+        self.rest()
+        if self._body is None:
+            frames.begins(self.go_on)
+            return
+        reading = _InFrames(self, self._body, frames, take, most)
+        await reading.over
+        self.go_on()
+
+    def come(self, most: int) -> bytes:
+        """What is there of a body that rests, in the socket as well, up to `most` bytes; nothing if there is none, or more, or what is to be raised."""
+        body, transport = self._body, self._transport()
+        assert body is not None
+        if not body.here and transport is not None and not transport.is_closing():
+            self._read(transport, body)
+        return body.taken() if body.small(most) else b""
+
+    def _read(self, transport: asyncio.Transport, body: TokenBody) -> None:
+        """Read what lies in the socket, without the loop: to have that look takes two calls of the kernel and a task that is woken."""
+        if self._handle is None:
+            self._handle = _handle_of(transport)
+        if self._handle < 0:
+            return
+        try:
+            data = os.read(self._handle, SOCKET_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:  # it is told once, and the loop would find an end
+            body.set_exception(aiohttp.ClientOSError(*error.args), error)
+            return
+        connection = self._response.connection
+        if not data or connection is None or connection.protocol is None:
+            return  # at the end the transport finds it, too
+        connection.protocol.data_received(data)
+        if self._response.connection is None and not transport.is_closing():
+            transport.resume_reading()  # it serves others
+
     def _transport(self) -> asyncio.Transport | None:
         if self._body is None:
             return None
         connection = self._response.connection  # none any more once all of the body is here
         return connection.transport if connection is not None else None
+
+
+class _InFrames:
+    """How a steady body is read: see `ModelAnswer.in_frames`."""
+
+    __slots__ = ("_answer", "_body", "_frames", "_most", "_take", "over")
+
+    def __init__(
+        self, answer: ModelAnswer, body: TokenBody, frames: Frames, take: Callable[[bytes], bool], most: int
+    ) -> None:
+        self._answer = answer
+        self._body = body
+        self._frames = frames
+        self._take = take
+        self._most = most
+        self.over: asyncio.Future[None] = frames.loop.create_future()
+        """Done when a task is needed; cancelled with whoever waits."""
+        frames.begins(self._begins)
+
+    def _begins(self) -> None:
+        """A frame."""
+        if self.over.done():
+            return
+        if data := self._answer.come(self._most):
+            self._taken(data)
+        elif self._body.here or not self._answer.waits:
+            self.over.set_result(None)
+        else:
+            self._answer.go_on()
+            self._body.change().add_done_callback(self._came)
+
+    def _came(self, _: asyncio.Future[None]) -> None:
+        """Something is here that no frame had found."""
+        if self.over.done():
+            return
+        if data := self._answer.come(self._most):
+            self._taken(data)
+        else:
+            self.over.set_result(None)
+
+    def _taken(self, data: bytes) -> None:
+        try:
+            steady = self._take(data)
+        except Exception as error:  # noqa: BLE001 - it belongs to the task that waits
+            self.over.set_exception(error)
+            return
+        if steady:
+            self._answer.rest()
+            self._frames.begins(self._begins)
+        else:
+            self.over.set_result(None)
+
+
+def _handle_of(transport: asyncio.Transport) -> int:
+    """The handle of a transport's socket, if what can be read from it is the body as it is; else -1."""
+    if os.name != "posix" or transport.get_extra_info("sslcontext") is not None:
+        return -1
+    handle: int = transport.get_extra_info("socket").fileno()
+    return handle if handle >= 0 and not os.get_blocking(handle) else -1
 
 
 class ModelLine:

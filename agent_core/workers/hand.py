@@ -26,13 +26,16 @@ class WorkerThread:
         self._name = name
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The one from which it is asked."""
 
     def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
         """What `work` gives, or raises, in the thread."""
-        if self._thread is None:
+        if self._thread is None or self._loop is None:
+            self._loop = asyncio.get_running_loop()
             self._thread = Thread(target=self._works, name=self._name, daemon=True)
             self._thread.start()
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         done: asyncio.Future[T] = loop.create_future()
         self._queue.put((loop, done, work))
         return done

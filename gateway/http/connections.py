@@ -17,6 +17,7 @@ import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import cached_property
 from typing import Any, cast
 
 import orjson
@@ -74,6 +75,11 @@ class Doorkeeper:
         self._peers: Counter[str] = Counter()
         self._cuts: Counter[CutOff] = Counter()
 
+    @cached_property
+    def now(self) -> Callable[[], float]:
+        """The loop's clock, from the first connection on."""
+        return asyncio.get_running_loop().time
+
     @property
     def count(self) -> int:
         """Connections that are open."""
@@ -88,7 +94,7 @@ class Doorkeeper:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            now = asyncio.get_running_loop().time()
+            now = self.now()
             for door in [*self._doors.values(), *self._refused]:
                 door.look(now)
 
@@ -188,7 +194,7 @@ class Door(asyncio.Protocol):
         self.peer = ""
         self.counted = False
         """Its peer has a bound."""
-        self._now = asyncio.get_running_loop().time
+        self._now = keeper.now
         now = self._now()
         self.standing = ConnectionStanding(ConnectionStage.IDLE, now, now)
 

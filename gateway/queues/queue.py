@@ -89,7 +89,7 @@ class Running:
             context = copy_context()
             context.run(begin_speaking, "")
             name = f"driver {self.driver.identity.turn}"
-            self.driving = asyncio.create_task(self.driver.run(), name=name, context=context)
+            self.driving = self.over.get_loop().create_task(self.driver.run(), name=name, context=context)
             self.driving.add_done_callback(self.come_to_end)
         return self.driving
 

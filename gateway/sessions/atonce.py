@@ -8,9 +8,8 @@ often opening their turn came to nothing (`gateway.setaside.unclaimed`).
 
 from __future__ import annotations
 
-import asyncio
-
 from adapters.contract.base import FromApi, Inbound
+from agent_core.patience import Limit
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.inbox.rows import Accepted, NewMessage
@@ -97,7 +96,7 @@ class AtOnce:
         if supposed:
             self._queues.own(queue, session, epoch)
         try:
-            async with asyncio.timeout(PREPARE_SECONDS):
+            async with Limit(PREPARE_SECONDS):
                 turn = await self._opener.prepare(queue, session, epoch, (Waiting(0, 0, inbound, at),))
         except Exception:  # noqa: BLE001 - it happens again when the message is stored, and is told then
             self._not_begun(queue, supposed=supposed)

@@ -6,9 +6,10 @@ They hold no state of their own that could be lost: whatever they were last, the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
+from functools import partial
 from types import TracebackType
 
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
@@ -148,16 +149,17 @@ class MessageFollower:
             self._running.driver.seen.unsubscribe(self._bell)
             self._running = None
 
-    async def next(self, timeout_seconds: float) -> Sight | None:
+    async def next(self, timeout_seconds: float, text: Callable[[Showing], bool] | None = None) -> Sight | None:
         """See `adapters.contract.base.Follower.next`."""
         clock = self._watching.clock
         until = clock.monotonic() + timeout_seconds
+        taken = partial(self._text, text) if text is not None else None
         while True:
             if self._running is None:
                 self._attach()
             left = until - clock.monotonic()
             if self._running is not None:
-                driver, changed = self._running.driver, await self._bell.wait(max(0.0, left))
+                driver, changed = self._running.driver, await self._bell.wait(max(0.0, left), taken)
                 if changed and self._end_alone and not driver.seen.over:
                     continue  # it was the queue's
                 return self._sight(driver, changed=changed)
@@ -175,6 +177,13 @@ class MessageFollower:
         now = self._queued(queue)  # the line moves all the time: it is told when something has to be said anyhow
         told, self._told = self._told, now or self._told
         return now if now != told else None
+
+    def _text(self, text: Callable[[Showing], bool]) -> bool:
+        """There is more text; whether `text` has taken it."""
+        if self._running is None or self._running.driver.seen.over:
+            return False
+        driver = self._running.driver
+        return text(Showing(driver.identity.turn, driver.seen.current_view(), driver.turn.thoughts))
 
     async def _known(self, queue: SessionQueue | None) -> Sight | None:
         """What is known of it while no driver runs it here, if that is news."""

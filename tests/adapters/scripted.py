@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, cast
@@ -11,7 +11,18 @@ from typing import Any, cast
 import aiohttp
 from aiohttp import web
 
-from adapters.contract.base import About, Ended, FromApi, Gateway, Inbound, RefusedRequest, Sight, Summary, Ticket
+from adapters.contract.base import (
+    About,
+    Ended,
+    FromApi,
+    Gateway,
+    Inbound,
+    RefusedRequest,
+    Showing,
+    Sight,
+    Summary,
+    Ticket,
+)
 from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.errorsas import Disconnect
 from agent_core.failures.exits import EXITS, Exit, ExitCode
@@ -58,9 +69,14 @@ class ScriptFollower:
         self._gateway = gateway
         self._script = iter(gateway.script)
 
-    async def next(self, timeout_seconds: float) -> Sight | None:
-        await asyncio.sleep(0)
-        told = next(self._script, None)
+    async def next(self, timeout_seconds: float, text: Callable[[Showing], bool] | None = None) -> Sight | None:
+        while True:
+            await asyncio.sleep(0)
+            told = next(self._script, None)
+            if text is None or not isinstance(told, Showing) or not text(told):
+                return await self._given(told)
+
+    async def _given(self, told: Sight | float | BaseException | None) -> Sight | None:
         if told is None:
             await asyncio.sleep(3600)
         if isinstance(told, BaseException):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
-from agent_core.bell import FRAME_SECONDS, Bell, Frames, next_frame
+from agent_core.bell import FRAME_SECONDS, LONG_SECONDS, MANY, Bell, Frames, next_frame
 
 
 async def begun(frames: Frames) -> None:
@@ -60,6 +65,108 @@ async def test_text_that_comes_all_the_time_is_shown_once_a_frame() -> None:
     looking.cancel()
     bell.close()
     assert 3 <= shown <= 11
+
+
+async def test_text_that_is_taken_wakes_nobody() -> None:
+    """Whoever waits is woken for everything else, for text that is not taken, and at the end of the time."""
+    bell, loop, asked = Bell(), asyncio.get_running_loop(), 0
+    takes = True
+
+    def text() -> bool:
+        nonlocal asked
+        asked += 1
+        return takes
+
+    waiting = asyncio.create_task(bell.wait(20, text))
+    await asyncio.sleep(0)
+    for _ in range(3):
+        bell.ring_in_frame()
+        await asyncio.sleep(1.5 * FRAME_SECONDS)
+    assert asked == 3
+    assert not waiting.done()
+    takes = False
+    bell.ring_in_frame()
+    assert await asyncio.wait_for(waiting, 10)
+    assert asked == 4
+    takes, began = True, loop.time()
+    waiting = asyncio.create_task(bell.wait(4 * FRAME_SECONDS, text))
+    await asyncio.sleep(2 * FRAME_SECONDS)
+    bell.ring_in_frame()
+    assert not await asyncio.wait_for(waiting, 10)
+    assert loop.time() - began >= 4 * FRAME_SECONDS - 0.001
+    waiting = asyncio.create_task(bell.wait(20, text))
+    await asyncio.sleep(0)
+    bell.ring()
+    bell.ring_in_frame()  # it is being woken already
+    assert await asyncio.wait_for(waiting, 10)
+    assert asked == 5
+    bell.ring_in_frame()  # nobody waits
+    assert await bell.wait(5, text)
+    bell.close()
+
+
+async def test_text_is_taken_in_the_context_of_whoever_waits() -> None:
+    whose = ContextVar("whose", default="nobody")
+    bell, frames, seen = Bell(), Frames(), list[str]()
+
+    def text() -> bool:
+        seen.append(whose.get())
+        return True
+
+    async def wait() -> None:
+        whose.set("reader")
+        frames.begins(lambda: seen.append(whose.get()))
+        await bell.wait(20, text)
+
+    waiting = asyncio.create_task(wait())
+    await begun(frames)
+    bell.ring_in_frame()
+    assert seen == ["reader", "reader"]
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    bell.close()
+
+
+async def test_what_a_frame_calls_is_called_in_its_order_with_others_between() -> None:
+    frames, called, between = Frames(), list[int](), 0
+    over = asyncio.Event()
+
+    def call(number: int) -> None:
+        called.append(number)
+        if len(called) == 1:
+            asyncio.get_running_loop().call_soon(count)
+        if len(called) == 100:
+            over.set()
+
+    def count() -> None:
+        nonlocal between
+        between = len(called)
+
+    for number in range(100):
+        frames.begins(partial(call, number))
+    await asyncio.wait_for(over.wait(), 10)
+    assert called == list(range(100))
+    assert 0 < between < 100
+
+
+@pytest.mark.parametrize(("sharing", "seconds"), [(1, FRAME_SECONDS), (MANY - 1, FRAME_SECONDS), (MANY, LONG_SECONDS)])
+async def test_where_many_share_a_frame_every_second_one_is_left_out(sharing: int, seconds: float) -> None:
+    frames, loop = Frames(), asyncio.get_running_loop()
+    asked: list[float] = []
+    patched = loop.call_at
+
+    def noted(when: float, callback: Callable[..., object], *arguments: object) -> asyncio.TimerHandle:
+        asked.append(when)
+        return patched(when, callback, *arguments)
+
+    frames.loop = SimpleNamespace(call_at=noted, call_soon=loop.call_soon, time=loop.time)  # pyright: ignore[reportAttributeAccessIssue]
+    for _ in range(4):
+        before = loop.time()
+        await asyncio.gather(*(begun(frames) for _ in range(sharing)))
+        assert loop.time() >= before
+    later = asked[1:]  # the first knows of nobody
+    assert all(math.isclose(when / seconds, round(when / seconds), abs_tol=1e-6) for when in later)
+    assert len(later) == 3
 
 
 def test_a_frame_always_lies_ahead() -> None:

@@ -384,7 +384,7 @@ async def test_what_was_stopped_before_its_first_byte_is_nobodys_mistake() -> No
     assert (turn.lost_lease, turn.events) == (1, [])
 
 
-def test_a_tool_that_is_not_as_safe_any_more_as_its_turn_was_told_is_another_one(
+async def test_a_tool_that_is_not_as_safe_any_more_as_its_turn_was_told_is_another_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert isinstance(Turns().work.checked(TOOL), Runnable)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn, TypeAlias
 
 import aiohttp
 import orjson
 
+from agent_core.bell import Frames
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
@@ -166,11 +167,10 @@ class _Answer:
                 return what
         return None
 
-    def rest(self) -> None:
+    async def in_frames(self, frames: Frames, take: Callable[[bytes], bool], most: int) -> None:  # noqa: ARG002
+        """As a body is read that is packed: its task is woken for each frame."""
         self._going.clear()
-
-    def go_on(self) -> None:
-        self._going.set()
+        frames.begins(self._going.set)
 
 
 class SimClient(ModelClient):

@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 import orjson
 import structlog
 from aiohttp import web
+from aiohttp.http import StreamWriter
 
 from adapters.contract.base import Ended, Follower, LeftOpen, Queued, Showing, Sight
 from adapters.http.api.beside import with_data
@@ -34,6 +35,8 @@ HELD_WHOLE_SECONDS = 50.0
 """The same of an answer as one object: proxies commonly wait a minute."""
 STATUS_SECONDS = 3.0
 """How often a running status is told in a comment, and looked for while nothing comes."""
+MOST_UNREAD = 65_536
+"""Where so many bytes wait for a client to read them, what comes waits for it, too."""
 KEEP_ALIVE = "keep-alive"
 
 
@@ -144,10 +147,15 @@ class ApiStream:
             **job.headers,
         }
         self._response = web.StreamResponse(headers=headers)
+        self._in_chunks = False
+        """As every client of HTTP/1.1 has it."""
+        self._failed: Exception | None = None
+        """Why text could not be written."""
 
     async def open(self) -> None:
         """Send the head."""
-        await self._response.prepare(self._request)
+        writer = await self._response.prepare(self._request)
+        self._in_chunks = isinstance(writer, StreamWriter) and writer.chunked
         if not self._job.waits:
             await self._begin()
 
@@ -176,7 +184,9 @@ class ApiStream:
         sight = first
         while not isinstance(sight, Ended | LeftOpen):
             await self._tell(sight)
-            sight = await follower.next(wait)
+            sight = await follower.next(wait, self._text)
+            if self._failed is not None:
+                raise self._failed
         await self._end(await with_data(sight) if isinstance(sight, Ended) else sight)
 
     async def _tell(self, sight: Queued | Showing | None) -> None:
@@ -201,6 +211,24 @@ class ApiStream:
                     self._told_at = self._clock.monotonic()
                 elif self._clock.monotonic() - self._told_at >= STATUS_SECONDS:
                     await self._comment(" ".join(status_comment(sight.view).split()) or KEEP_ALIVE)
+
+    def _text(self, sight: Showing) -> bool:
+        """More text has come: it is written here and now, and no task is woken for it, unless anything else is to be said or written first."""
+        transport = self._request.transport
+        thinks = self._job.thinking and sight.thought.chars > self._thought
+        if thinks or not self._begun or not self._turn or not self._in_chunks or transport is None:
+            return False
+        if transport.is_closing() or transport.get_write_buffer_size() > MOST_UNREAD:
+            return False
+        try:
+            if pieces := self._spoken.new(sight.view):
+                data = self._spelling.says(pieces)
+                transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+                self._told_at = self._clock.monotonic()
+        except Exception as error:  # noqa: BLE001 - it belongs to the task that answers
+            self._failed = error
+            return False
+        return bool(pieces) or self._clock.monotonic() - self._told_at < STATUS_SECONDS
 
     async def _think(self, thoughts: ThoughtText) -> None:
         if not self._job.thinking or thoughts.chars <= self._thought:

@@ -70,6 +70,7 @@ class Completion:
     def __init__(self, job: ApiJob) -> None:
         self._asked = job.asked
         self._job = job
+        self._data = job.data
         self._said: list[str] = []
         """The data so far, if it is data that was asked for."""
         self._head: dict[str, Json] = {
@@ -96,7 +97,7 @@ class Completion:
 
     def says(self, pieces: Sequence[TextPiece]) -> bytes:
         """A chunk for each run of words of the model's or of ours; ours say so."""
-        if self._job.data:
+        if self._data:
             self._said.append(text_of(pieces))
         if len(pieces) == 1 and not pieces[0].ours and not pieces[0].refusal:
             return self._text_head + orjson.dumps(pieces[0].text) + _TEXT_TAIL

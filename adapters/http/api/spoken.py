@@ -72,7 +72,8 @@ class Spoken:
         for bubble in shown:
             match bubble.kind:
                 case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
-                    said = self._said.setdefault(bubble.key, GrowingText())
+                    if (said := self._said.get(bubble.key)) is None:
+                        said = self._said[bubble.key] = GrowingText()
                     begins = not said.begun
                     text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not latest)
                     if text:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gzip
+import ssl
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
+from agent_core.bell import FRAME_SECONDS, Frames
 from agent_core.model.reach import ALONE, AskedByOthers, Lives, TransportBroke
 from agent_core.model.transport import ModelAnswer, ModelLine, RequestNotTaken
+from tests.certificates import self_signed
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 MUCH = 64
@@ -38,7 +44,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def answered(serve: Serve, lives: Lives = ALONE) -> AsyncGenerator[ModelLine]:
+async def answered(serve: Serve, lives: Lives = ALONE, tls: ssl.SSLContext | None = None) -> AsyncGenerator[ModelLine]:
     serving: set[asyncio.Task[None]] = set()
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -51,9 +57,9 @@ async def answered(serve: Serve, lives: Lives = ALONE) -> AsyncGenerator[ModelLi
             writer.close()
             await asyncio.wait_for(writer.wait_closed(), 10)
 
-    server = await asyncio.start_server(served, "127.0.0.1", 0)
+    server = await asyncio.start_server(served, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
-    line = ModelLine(f"http://127.0.0.1:{port}/", {}, lives)
+    line = ModelLine(f"http{'s' if tls is not None else ''}://127.0.0.1:{port}/", {}, lives)
     yield line
     await line.aclose()
     server.close()
@@ -248,6 +254,162 @@ async def test_a_connection_whose_body_rested_serves_the_next_request() -> None:
                     body.go_on()
                 assert said == b"one two"
     assert peer.connections == 1
+
+
+class Frame:
+    """Gathers what a body in frames gives, until it says that this is enough."""
+
+    def __init__(self, until: bytes = b"") -> None:
+        self.came: list[bytes] = []
+        self._until = until
+
+    def take(self, data: bytes) -> bool:
+        self.came.append(data)
+        return not self._until or self._until not in data
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_body_in_frames_is_read_without_its_task(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, tls: bool
+) -> None:
+    """Once a frame, whatever came until then; nothing is lost between that and what is read otherwise before and behind it."""
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    monkeypatch.setattr("agent_core.model.transport.trusted", lambda: anybody)
+    steps = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"0 "))
+        for number in range(1, 60):
+            await asyncio.sleep(0.005)
+            writer.write(framed(b"%d " % number))
+        await asyncio.sleep(2.5 * FRAME_SECONDS)  # a frame or two without anything
+        writer.write(framed(b"60 ") + framed(b"enough ") + framed(b"last") + b"0\r\n\r\n")
+
+    class Counted:
+        """Waits as often as it is woken."""
+
+        def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+            self._work = work
+
+        def __await__(self) -> Generator[Any, None, None]:
+            nonlocal steps
+            inner = self._work.__await__()
+            for waited in inner:
+                steps += 1
+                yield waited
+
+    spoken = self_signed(tmp_path) if tls else None
+    async with answered(serve, tls=spoken) as line, body_of(line) as body:
+        assert await body.next() == b"0 "
+        frame = Frame(b"enough")
+        await asyncio.wait_for(Counted(body.in_frames(Frames(), frame.take, 1_000)), 20)
+        rest = b"".join(frame.came)
+        while piece := await body.next():
+            rest += piece
+        assert rest == b"".join(b"%d " % number for number in range(1, 61)) + b"enough last"
+        assert len(frame.came) <= 20  # of sixty: a busy machine makes frames longer, never shorter
+        assert steps == 1
+
+
+async def test_a_body_in_frames_leaves_to_its_task_what_is_no_small_piece() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"first"))
+        await writer.drain()
+        await asyncio.sleep(FRAME_SECONDS)
+        writer.write(framed(PIECE))
+        await reader.read()
+
+    async with answered(serve) as line, body_of(line) as body:
+        assert await body.next() == b"first"
+        frame = Frame()
+        await asyncio.wait_for(body.in_frames(Frames(), frame.take, 1_000), 20)
+        came = b"".join(frame.came)
+        while len(came) < len(PIECE):
+            came += await body.next() or b""
+        assert came == PIECE
+
+
+async def test_a_body_that_ends_in_frames_leaves_its_connection_to_the_next_request() -> None:
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer.connections += 1
+        for _ in range(3):
+            await asked(reader)
+            writer.write(HEAD + framed(b"one "))
+            await asyncio.sleep(FRAME_SECONDS / 2)
+            writer.write(framed(b"two") + b"0\r\n\r\n")
+
+    async with answered(serve) as line:
+        for _ in range(3):
+            async with body_of(line) as body:
+                assert await body.next() == b"one "
+                frame = Frame()
+                await asyncio.wait_for(body.in_frames(Frames(), frame.take, 1_000), 20)
+                assert frame.came == [b"two"]
+                assert await body.next() is None
+    assert peer.connections == 1
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_a_connection_that_is_lost_in_frames_breaks(monkeypatch: pytest.MonkeyPatch, *, reset: bool) -> None:
+    """Also where its end would be the end of the body: who resets it has not said all. The kernel tells of that once."""
+    head = HEAD.replace(b"Transfer-Encoding: chunked", b"Connection: close") if reset else HEAD
+
+    def lost(_handle: int, _most: int) -> bytes:
+        raise ConnectionResetError(errno.ECONNRESET, "reset")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(head + (b"first" if reset else framed(b"first")))
+        await writer.drain()
+        await asyncio.sleep((20 if reset else 1) * FRAME_SECONDS)
+
+    async with answered(serve) as line, body_of(line) as body:
+        assert await body.next() == b"first"
+        frame = Frame()
+        with monkeypatch.context() as patched:
+            if reset:
+                patched.setattr("agent_core.model.transport.os.read", lost)
+            await asyncio.wait_for(body.in_frames(Frames(), frame.take, 1_000), 20)
+        assert not frame.came
+        with pytest.raises(TransportBroke):
+            await body.next()
+
+
+async def test_what_fails_in_a_frame_fails_in_the_task_and_nothing_is_taken_behind_it() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD + framed(b"first"))
+        with contextlib.suppress(ConnectionError):
+            for _ in range(60):
+                await asyncio.sleep(0.005)
+                writer.write(framed(b"more"))
+                await writer.drain()
+
+    async with answered(serve) as line:
+        taken = 0
+
+        def fails(_: bytes) -> bool:
+            nonlocal taken
+            taken += 1
+            raise LookupError
+
+        async with body_of(line) as body:
+            await body.next()
+            with pytest.raises(LookupError):
+                await asyncio.wait_for(body.in_frames(Frames(), fails, 1_000), 20)
+        async with body_of(line) as body:
+            await body.next()
+            waiting = asyncio.create_task(body.in_frames(Frames(), fails, 1_000))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.sleep(3 * FRAME_SECONDS)
+            assert waiting.cancelled()
+        assert taken == 1
 
 
 class Lease:
