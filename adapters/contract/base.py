@@ -268,7 +268,8 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class LeftOpen:
-    """The gateway is about to end, and the next process goes on with the message; this one has nothing more to show of it."""
+    """The gateway is about to end, or does not reach its database any more, and another process goes on with the message; this one has nothing more to
+    show of it."""
 
     turn: str
     """Empty if it has not begun."""
@@ -339,6 +340,11 @@ class TurnSight:
 
 class SessionFollower(Protocol):
     """Follows a whole session: first everything that is there (the latest 50 messages), then what changes."""
+
+    @property
+    def over(self) -> bool:
+        """Nothing more can be seen of it here, and perhaps elsewhere: whoever follows comes again."""
+        ...
 
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """The messages that changed, whole; None if nothing did within the time."""

@@ -87,7 +87,7 @@ def key_of(message: ChatMessage | None) -> str:
     return "" if message is None or message.edited else message.key
 
 
-async def until_stored(work: Callable[[], Awaitable[None]], refused: Callable[[NotAccepted], None]) -> None:
+async def until_stored(work: Callable[[], Awaitable[T]], refused: Callable[[NotAccepted], None]) -> T:
     """Do it again and again until it can be stored; each time that it cannot be, `refused` is told."""
     while True:
         try:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import aiohttp
 import structlog
@@ -39,6 +39,10 @@ from adapters.discord.inbound import (
     Brought,
     Complete,
     Happened,
+    Heard,
+    by_a_bot,
+    heard_of,
+    parties,
     read_interaction,
     read_message,
     whence,
@@ -56,11 +60,14 @@ if TYPE_CHECKING:
 
     from adapters.discord.client import BotClient
 
+T = TypeVar("T")
 log = structlog.get_logger("discord")
 
 MENU = "menu"
 QUEUE = 1_000
 """Events that wait to be stored. Beyond it they are left to the history, which is read again then."""
+TOGETHER = 100
+"""As many are handled at once."""
 PROBE_SECONDS = 20.0
 """After such a silence the connection is asked for a sign of life."""
 DEAF_SECONDS = 40.0
@@ -112,6 +119,8 @@ class DiscordAdapter:
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
         self._came: deque[Happened] = deque()
         """What is being handled, and behind it what is in the queue."""
+        self._under_way: set[int] = set()
+        """What of that is just being taken, by the ids of the objects."""
         self._overflowed = False
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, intake, clock)
@@ -328,30 +337,66 @@ class DiscordAdapter:
         log.error("discord.odd_event", event_kind=kind, error=in_words(error), exc_info=error)
 
     async def _work(self) -> None:
-        """Handle what comes, one after the other. What cannot be stored now is handled again, before all that came after it."""
+        """Handle what comes: of one channel, and of one person, one after the other; the rest of what is there together, so that it shares commits. What
+        cannot be stored now is handled again, before all that came after it."""
         while len(self._came) > self._queue.qsize():
             self._came.popleft()  # it was being handled when the last connection ended
         while True:
-            event = await self._queue.get()
-            client = self._clients.get(event.shard)
-            if client is None or client.user is None:  # it is another gateway's by now, or was not let in yet
-                client = self.port.client
-            if client is not None:
-                await self._until(lambda event=event, client=client: self._handle(client, event))
-            self._came.popleft()
-            self._handled[event.shard] = event.seq if isinstance(event, Brought) else None
+            events: list[Happened] = [await self._queue.get()]
+            while len(events) < TOGETHER and isinstance(events[-1], Brought) and self._next_is_brought():
+                events.append(self._queue.get_nowait())
+            await self._all_handled(events)
+            for event in events:
+                self._came.popleft()
+                self._handled[event.shard] = event.seq if isinstance(event, Brought) else None
             if self._overflowed and self._queue.empty():
                 self._overflowed = False
                 for shard in self._clients:
                     self.happened(Began(shard))
                     self.happened(Complete(shard))
 
-    async def _until(self, work: Callable[[], Awaitable[None]]) -> None:
+    def _next_is_brought(self) -> bool:
+        """What comes next is a person's doing, and no session's begin: that comes behind all before it, and before all behind it."""
+        return not self._queue.empty() and isinstance(self._came[len(self._came) - self._queue.qsize()], Brought)
+
+    async def _all_handled(self, events: Sequence[Happened]) -> None:
+        if len(events) == 1:
+            heard = [await self._handled_behind((), events[0])]
+        else:
+            latest: dict[str, asyncio.Task[Heard | None]] = {}
+            async with asyncio.TaskGroup() as group:
+                tasks: list[asyncio.Task[Heard | None]] = []
+                for event in events:
+                    whose = parties(event.data) if isinstance(event, Brought) else frozenset[str]()
+                    before = [latest[one] for one in whose if one in latest]
+                    tasks.append(group.create_task(self._handled_behind(before, event)))
+                    latest |= dict.fromkeys(whose, tasks[-1])
+            heard = [task.result() for task in tasks]
+        # Only now: who was handled first may have come last.
+        for one in {one.shard: one for one in heard if one is not None}.values():
+            await self._missed.handled(one)
+
+    async def _handled_behind(self, before: Sequence[asyncio.Task[Any]], event: Happened) -> Heard | None:
+        """Where it was said, if it was said somewhere."""
+        for one in before:
+            await one
+        client = self._clients.get(event.shard)
+        if client is None or client.user is None:  # it is another gateway's by now, or was not let in yet
+            client = self.port.client
+        if client is None:
+            return None
+        self._under_way.add(id(event))
+        try:
+            return await self._until(partial(self._handle, client, event))
+        finally:
+            self._under_way.discard(id(event))
+
+    async def _until(self, work: Callable[[], Awaitable[T]]) -> T:
         def refused(error: NotAccepted) -> None:
             log.warning("discord.not_stored", words=str(error))
             self._waiting(error)
 
-        await until_stored(work, refused)
+        return await until_stored(work, refused)
 
     def _waiting(self, refused: NotAccepted) -> None:
         """Chats whose messages wait for the storage are told."""
@@ -365,19 +410,20 @@ class DiscordAdapter:
                 return None
             read = read_message(message_of(client, one.data), me, self.account)
             threaded = read is not None and read.for_us and self._settings.auto_threads
-            return None if threaded and one is self._came[0] else read  # that one is told in its thread
+            return None if threaded and id(one) in self._under_way else read  # that one is told in its thread
 
         came = (one for one in self._came if isinstance(one, Brought) and one.kind == "MESSAGE_CREATE")
         self._way.waiting(refused, (partial(said, one) for one in came))
 
-    async def _handle(self, client: discord.Client, event: Happened) -> None:
+    async def _handle(self, client: discord.Client, event: Happened) -> Heard | None:
         match event:
             case Began(shard):
                 await self._missed.began(shard)
             case Complete(shard):
                 await self._missed.complete(client, shard)
             case Brought(kind, data):
-                await self._take(client, kind, data, channel=await self._asked_for(client, kind, data))
+                return await self._take(client, kind, data, channel=await self._asked_for(client, kind, data))
+        return None
 
     async def _asked_for(self, client: discord.Client, kind: str, data: Any) -> Any:
         """The channel of a server that nobody has told us of, because the session was begun by another gateway: which thread it is, and of what.
@@ -403,17 +449,21 @@ class DiscordAdapter:
 
     async def _take(
         self, client: discord.Client, kind: str, data: object, *, channel: Any = None, late: str | None = None
-    ) -> None:
-        """Come back when it is in a table. `channel` and `late`: see `_late`."""
+    ) -> Heard | None:
+        """Come back when it is in a table; where it was said, if it came by a connection and says so. `channel` and `late`: see `_late`."""
         from adapters.discord.client import interaction_of, message_of
 
         me = client.user.id if client.user is not None else 0
         told: Mapping[str, Any] = cast("Mapping[str, Any]", data) if _is_table(data) else {}
         edited = kind == "MESSAGE_UPDATE"
         if edited and told.get("edited_timestamp") is None:
-            return  # it only got a preview of a link
+            return None  # it only got a preview of a link
         if kind == "MESSAGE_CREATE" and late is None:
             self._whose(told, me)
+        if kind in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and by_a_bot(told):
+            return await self._passed(told) if late is None else None
+
+        heard: list[Heard] = []
 
         def kept() -> Raw:
             key = f"{kind.lower()}:{told.get('channel_id')}:{told.get('id')}" if told else ""
@@ -421,11 +471,12 @@ class DiscordAdapter:
             return raw_of(key, {"kind": kind, "data": data}, lambda: whence(kind, told, me, self.account))
 
         async def said(message: discord.Message) -> bool:
-            if late is None:
-                await self._missed.before(message)
-            theirs = await self._said(client, message, me, edited=edited, late=late)
-            if late is None:
-                await self._missed.handled(message)
+            if late is not None:
+                return await self._said(client, message, me, edited=edited, late=late)
+            place = heard_of(told, self._settings.shards)
+            await self._missed.before(place)
+            theirs = await self._said(client, message, me, edited=edited)
+            heard.append(place)
             return theirs
 
         match kind:
@@ -437,6 +488,17 @@ class DiscordAdapter:
             case _:
                 key = "" if edited else f"{told.get('channel_id')}:{told.get('id')}"
                 await self._way.take(kept, lambda: message_of(client, data, channel), said, key=lambda _: key)
+        return heard[-1] if heard else None
+
+    async def _passed(self, told: Mapping[str, Any]) -> Heard | None:
+        """Something was said that is for nobody here: where."""
+        try:
+            heard = heard_of(told, self._settings.shards)
+        except (KeyError, ValueError, TypeError) as error:
+            self.odd("message", error)
+            return None
+        await self._missed.noticed(heard)
+        return heard
 
     def _whose(self, told: Mapping[str, Any], me: int) -> None:
         """What appears by our account, and was sent by another gateway: each marks its messages in the same way."""
@@ -489,7 +551,7 @@ class DiscordAdapter:
 
     async def _late(self, client: discord.Client, channel: Any, data: Any, late: str) -> None:
         """Take in a message of the history of `channel`; `late` is put before its words."""
-        await self._until(lambda: self._take(client, "MESSAGE_CREATE", data, channel=channel, late=late))
+        await self._until(partial(self._take, client, "MESSAGE_CREATE", data, channel=channel, late=late))
 
     async def _said(
         self,

@@ -50,6 +50,44 @@ class Brought:
 Happened: TypeAlias = Began | Complete | Brought
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Where something was said that came by a connection."""
+
+    channel: str
+    number: int
+    """The message's id."""
+    shard: int
+    """The connection's number; 0 if there is only one."""
+    private: bool
+
+
+def heard_of(told: Mapping[str, Any], shards: int) -> Heard:
+    """By the JSON of a message, of an account with so many connections (0: it has one). Raises whatever it wants."""
+    guild = told.get("guild_id")
+    shard = 0 if guild is None else (int(guild) >> 22) % (shards or 1)
+    return Heard(str(int(told["channel_id"])), int(told["id"]), shard, guild is None)
+
+
+def parties(data: object) -> frozenset[str]:
+    """The channel and the person of an event, whatever else is in it: what comes of either is taken in its order."""
+    told = _table(data)
+    user = told.get("author") or told.get("user") or _table(told.get("member")).get("user")
+    return frozenset(str(one) for one in (told.get("channel_id"), _table(user).get("id")) if one is not None)
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else _EMPTY
+
+
+_EMPTY: Mapping[str, object] = {}
+
+
+def by_a_bot(told: Mapping[str, Any]) -> bool:
+    """Whether a message is a program's, ours among them: it means nothing for us (`read_message`), and need not be read to know that."""
+    return _table(told.get("author")).get("bot") is True
+
+
 PLATFORM = "discord"
 NEARLY_FULL = 1_900
 """People cut a long text by hand at Discord's 2 000 characters."""

@@ -26,6 +26,7 @@ from agent_core.ports import Clock
 if TYPE_CHECKING:
     import discord
 
+    from adapters.discord.inbound import Heard
     from adapters.discord.port import DiscordPort
 
 log = structlog.get_logger("discord")
@@ -155,26 +156,29 @@ class DiscordGaps:
 
     # ------------------------------------------------------------------ for what comes in
 
-    async def before(self, message: discord.Message) -> None:
+    async def before(self, heard: Heard) -> None:
         """Something is said in a channel: what was missed there comes first, if it can be had soon."""
-        channel = str(message.channel.id)
-        shard = message.guild.shard_id if message.guild is not None else 0
-        looked_at = message.guild is not None and not self._incomplete & {shard, None}
-        if channel not in self._backlog.seen and self._backlog.mark(channel) is None and not looked_at:
-            await self._fall_behind(channel, self._from.get(shard, message.id - 1), self._gap_ms)
-        await self._backlog.catch_up(channel)
+        await self.noticed(heard)
+        await self._backlog.catch_up(heard.channel)
+
+    async def noticed(self, heard: Heard) -> None:
+        """A channel is met: if nobody has looked what was missed there, it is read."""
+        channel, shard = heard.channel, heard.shard
+        if channel in self._backlog.seen or self._backlog.mark(channel) is not None:
+            return
+        if heard.private or self._incomplete & {shard, None}:
+            await self._fall_behind(channel, self._from.get(shard, heard.number - 1), self._gap_ms)
 
     async def _fall_behind(self, channel: str, mark: int, since_ms: int) -> None:
         """It has to be read after `mark`. That is stored, so that a crash in the middle does not forget it."""
         self._backlog.add([(channel, mark)], since_ms)
         await self._note(channel, mark)
 
-    async def handled(self, message: discord.Message) -> None:
+    async def handled(self, heard: Heard) -> None:
         """What came by a connection is stored, or was not for us; everything before it as well, if nothing is left to be read."""
-        shard = message.guild.shard_id if message.guild is not None else 0
-        heard = message.id - HEARD_EVERY
-        if not (self._incomplete or len(self._backlog)) and heard - self._heard.get(shard, heard) >= HEARD_EVERY:
-            await self._note_heard(shard, heard)
+        upto = heard.number - HEARD_EVERY
+        if not (self._incomplete or len(self._backlog)) and upto - self._heard.get(heard.shard, upto) >= HEARD_EVERY:
+            await self._note_heard(heard.shard, upto)
 
     async def _note_heard(self, shard: int, heard: int) -> None:
         try:

@@ -118,12 +118,17 @@ HEADERS = web.RequestKey("headers", dict[str, str])
 """Set with it: what an answer has besides, for one that is written piece by piece."""
 
 
+def shown_key(request: web.Request) -> str:
+    """The key with which somebody calls; empty if with none."""
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
 def caller_of(
     request: web.Request, callers: Callers, allowed: Sequence[str] = (), own_host: str = ""
 ) -> Caller | Problem:
     """Who calls; or why the request must be refused before it is looked at. Asked once for each request."""
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    found = callers.who(given.strip() if scheme.lower() == "bearer" else "", request.headers)
+    found = callers.who(shown_key(request), request.headers)
     named = request.get(NAMED)
     if named is not None and (found is None or (found is ANYBODY and callers.keyless)):
         found = proxied(named) if named else None

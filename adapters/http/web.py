@@ -214,8 +214,8 @@ class WebChat:
             first, quiet = True, 0.0
             while True:
                 sights = await follower.next(looks)
-                if not self._settings.callers.holds(caller):
-                    return response  # the page comes again, and is told
+                if follower.over or not self._settings.callers.holds(caller):
+                    return response  # the page comes again, and is told, or led to another gateway
                 if sights is None:
                     quiet += looks
                     if quiet >= keep_alive:

@@ -1,6 +1,6 @@
 """The Slack app: events over Socket Mode or signed HTTP, each stored before it is acknowledged.
 
-What comes goes through `door`, which is Slack's own framework, to `adapters.contract.intake`, and is acknowledged when that has come back. What one
+What comes, by a socket or through `door`, goes to `adapters.contract.intake`, and is acknowledged when that has come back. What one
 text brings twice (`message` and `app_mention`, a redelivery) has one key: channel and ts. Sockets are kept by `sockets`, because the
 library's client loses what comes by a socket that is being replaced.
 """
@@ -40,7 +40,9 @@ from adapters.slack.inbound import (
     PersonDid,
     Read,
     Table,
+    by_a_bot,
     key_of_body,
+    parties,
     prompts_of,
     read_body,
     table,
@@ -50,7 +52,7 @@ from adapters.slack.missed import SlackGaps, number_of
 from adapters.slack.owed import Owed
 from adapters.slack.port import SlackPort
 from adapters.slack.section import SlackSection
-from adapters.slack.sockets import SWITCHED_OFF, InOrder, Sockets
+from adapters.slack.sockets import ALL, SWITCHED_OFF, InOrder, Sockets
 from agent_core.ports import Clock
 
 log = structlog.get_logger("slack")
@@ -92,8 +94,6 @@ class SlackAdapter:
     def __init__(self, settings: SlackSection, intake: ChatIntake, clock: Clock) -> None:
         from slack_sdk.web.async_client import AsyncWebClient
 
-        from adapters.slack.door import AppDoor
-
         self._settings = settings
         self._intake = intake
         self._clock = clock
@@ -134,7 +134,6 @@ class SlackAdapter:
         self._missed = SlackGaps(self.name, intake, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, intake, clock)
-        self._door = AppDoor(revealed(settings.bot_token), revealed(settings.signing_secret), self._take_in)
 
     # ------------------------------------------------------------------ life
 
@@ -215,7 +214,7 @@ class SlackAdapter:
         self._sockets = Sockets(
             self._settings.sockets,
             self._socket_url,
-            self._door.tell,
+            self._take_in,
             proxy=self._settings.proxy,
             on_life=self._lives,
             on_gap=self._gap,
@@ -268,7 +267,10 @@ class SlackAdapter:
         event = table(table(body).get("event"))
         self._whose(event)
         try:
-            await self._take(body)
+            if by_a_bot(event, self._me):
+                await self._missed.noticed(event)
+            else:
+                await self._take(body)
         except _Later:
             return False
         except _Behind:
@@ -318,17 +320,19 @@ class SlackAdapter:
             lambda: read_body(body, self._me, self.account, direct, late=late or ""),
             lambda read: self._act(read, late=late is not None),
             key=lambda read: key_of(read.message) if isinstance(read, PersonDid) else "",
-            turn=nullcontext if late is not None else lambda: self._turn(table(table(body).get("event")), owed=owed),
+            turn=nullcontext if late is not None else lambda: self._turn(table(body), owed=owed),
         )
 
     @asynccontextmanager
-    async def _turn(self, event: Table, *, owed: bool) -> AsyncGenerator[None]:
-        """What came by itself is taken in the order of what was said. Raises `NotAccepted` if something else comes first."""
+    async def _turn(self, told: Table, *, owed: bool) -> AsyncGenerator[None]:
+        """What came by itself is taken in the order of what was said in its channel, and by its person. Raises `NotAccepted` if something else comes
+        first."""
+        event = table(told.get("event"))
         async with asyncio.timeout(ACT_SECONDS):
             is_next = await self._missed.before(event)
         if not is_next:
             raise _Later
-        async with self._taking.turn(self._age(event)):
+        async with self._taking.turn(self._age(event), parties(told) or ALL):
             if not owed and self._owed.before(event):
                 raise _Behind
             yield
@@ -417,7 +421,12 @@ class SlackAdapter:
     # ------------------------------------------------------------------ HTTP
 
     def routes(self) -> list[web.RouteDef]:
-        return [] if self._settings.app_token else [web.post("/slack/events", self._door.call)]
+        if self._settings.app_token:
+            return []
+        from adapters.slack.door import AppDoor  # and with it a framework
+
+        door = AppDoor(revealed(self._settings.bot_token), revealed(self._settings.signing_secret), self._take_in)
+        return [web.post("/slack/events", door.call)]
 
 
 def _down(error: CallFailed) -> AdapterDown:

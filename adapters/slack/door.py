@@ -1,4 +1,4 @@
-"""The door for what Slack tells, by calls and by sockets: Bolt, and what of it is acknowledged.
+"""The door for what Slack calls with: Bolt, and what of it is acknowledged.
 
 Theory. Bolt checks signatures, and answers Slack's questions about the address. Its 200 is no proof that anything was stored: it answers so
 as well where an authorization failed, for instance. So all that is told is taken by a middleware of ours right behind the check of the
@@ -7,6 +7,8 @@ middleware gives when what was told is in a table. Another 200 is none, except f
 
 Nor is it Bolt that reads a call for us: it raises where it cannot, and a command whose words hold "payload" is nothing to it
 (`slack_bolt.request.internals.parse_body`). Each request has beside it what was told, as we read it; what nobody can read, as it came.
+
+What comes by a socket has no signature to be checked, because we have opened it, with a token of ours: it does not pass here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.response import BoltResponse
 from typing_extensions import override
 
-from adapters.slack.inbound import Table, body_of, table
+from adapters.slack.inbound import body_of, table
 
 log = structlog.get_logger("slack")
 
@@ -74,10 +76,6 @@ class AppDoor:
             before_authorize=_Taking(take),
         )
 
-    async def tell(self, payload: object) -> bool:
-        """What came by a socket; whether it is to be acknowledged."""
-        return isinstance(await self._through(_request(payload, table(payload), mode="socket_mode")), _Stored)
-
     async def call(self, request: web.Request) -> web.Response:
         """What Slack calls with: 200 when it is in a table, 503 when it has to come again."""
         if (request.content_length or 0) > MOST_BODY_BYTES:
@@ -109,14 +107,14 @@ def _asks(request: AsyncBoltRequest) -> bool:
     return body.get("type") == "url_verification" or body.get("ssl_check") == "1"
 
 
-def _request(told: object, body: str | Table, **more: Any) -> AsyncBoltRequest:
+def _request(told: object, body: str, **more: Any) -> AsyncBoltRequest:
     """What was told, as Bolt takes it."""
     context: dict[str, Any] = {_TOLD: told}
     try:
         return AsyncBoltRequest(body=body, context=context, **more)
     except Exception:  # noqa: BLE001 - Bolt cannot read it, and need not: it checks the signature all the same
         request = AsyncBoltRequest(body="", context=context, **more)
-        request.raw_body = body if isinstance(body, str) else ""
+        request.raw_body = body
         return request
 
 

@@ -45,6 +45,31 @@ def user_of(event: Table) -> str:
     return "" if inner.get("bot_id") else str(inner.get("user", ""))
 
 
+def parties(body: Table) -> frozenset[str]:
+    """The channel and the person of what Slack tells, whatever else is in it: what comes of either is taken in its order."""
+    event = table(body.get("event"))
+    inner = table(event.get("message"))
+    channels = (event.get("channel"), body.get("channel_id"), table(body.get("channel")).get("id"))
+    people = (event.get("user"), inner.get("user"), body.get("user_id"), table(body.get("user")).get("id"))
+    return frozenset(one for one in (*channels, *people) if isinstance(one, str) and one)
+
+
+def by_a_bot(event: Table, me: str) -> bool:
+    """Whether a message, what became of it, or its end, is a program's, ours among them: it means nothing for us (`read_body`)."""
+    if event.get("type") not in ("message", "app_mention"):
+        return False
+    match event.get("subtype"):
+        case "message_deleted":
+            inner = table(event.get("previous_message"))
+        case "message_changed":
+            inner = table(event.get("message"))
+            if inner.get("subtype") == "tombstone":
+                inner = table(event.get("previous_message"))
+        case _:
+            inner = event
+    return bool(inner.get("bot_id")) or inner.get("user") == me
+
+
 def deleted_ts(event: Table) -> str | None:
     """The message that a person took back. One with answers in its thread leaves a mark behind."""
     if event.get("subtype") == "message_deleted":

@@ -157,10 +157,9 @@ class SlackGaps:
         False if that is still on its way: the event is not to be taken now. It is in the history that is being read, and Slack
         tells it again if it is not acknowledged.
         """
-        if event.get("type") not in ("message", "app_mention") or not event.get("channel") or not event.get("ts"):
+        if not await self.noticed(event):
             return True
         place = place_of(event)
-        await self._first_of(place, event)
         await self._backlog.catch_up(place, LIVE_SECONDS)
         number = number_of(str(event["ts"]))
         waited = self._clock.now_ms() - number // 1000
@@ -168,6 +167,13 @@ class SlackGaps:
             return True
         self._refused[place] = max(self._refused.get(place, 0), number)
         return False
+
+    async def noticed(self, event: Table) -> bool:
+        """A place is met: if something may have been missed there, it is read. False if the event is in none."""
+        if event.get("type") not in ("message", "app_mention") or not event.get("channel") or not event.get("ts"):
+            return False
+        await self._first_of(place_of(event), event)
+        return True
 
     def owes(self, event: Table) -> None:
         """It was told, and could not be stored: it is looked for in the history as well, because Slack does not tell it for ever."""

@@ -12,12 +12,12 @@ import asyncio
 import contextlib
 import itertools
 import json
+from bisect import insort
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import field
 from enum import StrEnum
 from functools import partial
-from heapq import heappop, heappush
 from typing import Any
 
 import aiohttp
@@ -45,6 +45,10 @@ SOCKET = Retry(0.2, 30.0, factor=3.5)
 SWITCHED_OFF = (
     "Socket Mode is switched off. Switch it on: api.slack.com/apps, your app, Socket Mode, Enable Socket Mode."
 )
+
+
+ALL = frozenset({""})
+"""The party of those who say none."""
 
 
 class Farewell(StrEnum):
@@ -244,52 +248,91 @@ class Sockets:
             await link.ws.send_str(orjson.dumps({"envelope_id": envelope}).decode())
 
 
+@dataclass(eq=False, slots=True)
+class _Waits:
+    """Somebody who waits for a turn; `settled` when no older one is waited for any more."""
+
+    number: int
+    count: int
+    parties: frozenset[str]
+    turn: asyncio.Future[None]
+    settled: bool = False
+
+    def __lt__(self, other: _Waits) -> bool:
+        return (self.number, self.count) < (other.number, other.count)
+
+
 class InOrder:
-    """A lock that lets in the oldest that waits.
+    """A lock for each party that lets in the oldest that waits for it. Whoever has several needs all of them.
 
     Slack tells by several sockets at once, and parallel requests are read in an order of their own. Whoever takes something in waits for a
-    moment (`settle_seconds`), in which what is older can still come, and then in the order of what was said.
+    moment (`settle_seconds`), in which what is older can still come, and then in the order of what was said. Those who have no party in common do not
+    wait for each other.
 
-    Laws (tests/adapters/test_inorder.py): one at a time; of those that wait, the one with the lowest number is next, and of equal ones the
+    Laws (tests/adapters/test_inorder.py): of each party one at a time; of those that wait, the one with the lowest number is next, and of equal ones the
     one that came first; whoever is cancelled (or fails) while waiting holds nobody up.
     """
 
     def __init__(self, settle_seconds: float) -> None:
         self._settle_seconds = settle_seconds
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._lines: dict[str, list[_Waits]] = {}
+        """Who waits, by party, the oldest first."""
+        self._busy: set[str] = set()
         self._count = 0
-        self._busy = False
 
     @asynccontextmanager
-    async def turn(self, number: int) -> AsyncGenerator[None]:
+    async def turn(self, number: int, parties: frozenset[str] = ALL) -> AsyncGenerator[None]:
         """Come back when it is the turn of `number` (any measure of age, lower is older), and let the next in at the end."""
-        await self._wait(number)
+        self._count += 1
+        loop = asyncio.get_running_loop()
+        mine = _Waits(number, self._count, parties, loop.create_future())
+        for party in parties:
+            insort(self._lines.setdefault(party, []), mine)
+        timer = loop.call_later(self._settle_seconds, self._settle, mine)
+        try:
+            await mine.turn
+        except BaseException:
+            if mine.turn.cancelled():
+                self._gone(mine)
+            else:
+                self._busy -= parties
+            self._let_in(parties)
+            raise
+        finally:
+            timer.cancel()
         try:
             yield
         finally:
-            self._let_in()
+            self._busy -= parties
+            self._let_in(parties)
 
-    async def _wait(self, number: int) -> None:
-        mine = asyncio.get_running_loop().create_future()
-        self._count += 1
-        heappush(self._waiting, (number, self._count, mine))
-        try:
-            await asyncio.wait([mine], timeout=self._settle_seconds)
-            if not self._busy:
-                self._let_in()  # maybe an older one that came later
-            await mine
-        except BaseException:
-            if mine.done() and not mine.cancelled():
-                self._let_in()
-            mine.cancel()
-            raise
+    def _settle(self, one: _Waits) -> None:
+        """What is older than it, and came later, waits no longer than it."""
+        for party in one.parties:
+            for other in self._lines.get(party, ()):
+                if other < one:
+                    other.settled = True
+        one.settled = True
+        self._let_in(one.parties)
 
-    def _let_in(self) -> None:
-        """The oldest that still waits; it is busy from now on, also before that one has noticed."""
-        self._busy = False
-        while self._waiting:
-            _, _, future = heappop(self._waiting)
-            if not future.done():
-                self._busy = True
-                future.set_result(None)
-                return
+    def _let_in(self, parties: frozenset[str]) -> None:
+        """Who is the first that waits for one of these, if it is so for all that it needs."""
+        for party in parties:
+            line = self._lines.get(party)
+            if line and line[0].settled and self._is_next(line[0]):
+                one = line[0]
+                self._gone(one)
+                if not one.turn.done():
+                    self._busy |= one.parties
+                    one.turn.set_result(None)
+
+    def _is_next(self, one: _Waits) -> bool:
+        return self._busy.isdisjoint(one.parties) and all(self._lines[party][0] is one for party in one.parties)
+
+    def _gone(self, one: _Waits) -> None:
+        for party in one.parties:
+            if line := self._lines.get(party):
+                if one in line:
+                    line.remove(one)
+                if not line:
+                    del self._lines[party]

@@ -16,6 +16,15 @@ from agent_core.turn.view import Bubble, BubbleKind, View, view
 STORAGE_AWAY = sentence("The gateway cannot store anything just now; what comes next is kept back until it can")
 
 
+def kept_back(shown: View) -> View:
+    """How a turn looks of which nothing new can be known, because the storage is away. Pure."""
+    if not shown.open:
+        return shown
+    with speaking(shown.language):
+        status = Bubble("status", BubbleKind.STATUS, speak(STORAGE_AWAY), final=False)
+    return replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
+
+
 def with_progress(shown: View, progress: Mapping[str, str]) -> View:
     """Beside each call that runs, what its tool said last about how far it is. Pure."""
     if not progress or not shown.open:
@@ -54,11 +63,7 @@ class TurnSeen:
         shown = self._held or self.final
         if shown is None:
             shown = self._latest = view(self.turn, self._clock.now_ms())
-        if self.storage_away and shown.open:
-            with speaking(shown.language):
-                status = Bubble("status", BubbleKind.STATUS, speak(STORAGE_AWAY), final=False)
-            shown = replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
-        return with_progress(shown, self.progress)
+        return with_progress(kept_back(shown) if self.storage_away else shown, self.progress)
 
     @property
     def committing(self) -> bool:

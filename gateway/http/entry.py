@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from adapters.contract.pacing import worth_saying
 from adapters.http.behindproxy import BehindProxy
-from adapters.http.common import Problem, not_here, problem_response
+from adapters.http.common import Problem, not_here, problem_response, shown_key
 from adapters.http.entrance import NotJson, client_of, is_among, unreadable
 from agent_core.ports import Ids
 from agent_core.signals import RequestRefused, Tell
@@ -27,6 +27,7 @@ from gateway.http.connections import Door, Doorkeeper, SlowBody
 log = structlog.get_logger("http")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 ANSWERING = web.RequestKey("answering", bool)
 """Set in a request as soon as the head of its answer is written."""
 TOO_DEEP = Problem(400, "The body is nested too deeply.", code="invalid_json")
@@ -77,6 +78,18 @@ NO_STORAGE = "The gateway can neither read nor keep anything just now. Ask again
 DAMAGED_ROWS = "This cannot be read: the storage of the gateway is damaged there. Please tell whoever runs it."
 
 
+def introducing(learn: Callable[[str], Awaitable[None]]) -> Middleware:
+    """A middleware that has the key learnt that somebody shows, before it is looked at."""
+
+    @web.middleware
+    async def introduce(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if shown := shown_key(request):
+            await learn(shown)
+        return await handler(request)
+
+    return introduce
+
+
 class EntryMiddleware:
     """`middleware` is the outermost one of the server."""
 
@@ -89,10 +102,9 @@ class EntryMiddleware:
         """Requests that are being served, by who sent them through a proxy."""
         self._refused: Counter[int] = Counter()
 
-    def connect(self, app: web.Application) -> None:
-        """Have every request of the application pass here."""
-
-        app.middlewares.append(self._enter)
+    def connect(self, app: web.Application, *inner: Middleware) -> None:
+        """Have every request of the application pass here, and then what is `inner`."""
+        app.middlewares.extend([self._enter, *inner])
         app.on_response_prepare.append(self._prepared)
 
     async def _prepared(self, request: web.Request, _: web.StreamResponse) -> None:

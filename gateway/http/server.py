@@ -34,7 +34,7 @@ from gateway.console.access import CONSOLE_ROUTES, Access
 from gateway.http.admin import Admin
 from gateway.http.approvaladmin import ApprovalAdmin
 from gateway.http.connections import Doorkeeper
-from gateway.http.entry import EntryMiddleware, ServersLog, expecting
+from gateway.http.entry import EntryMiddleware, Middleware, ServersLog, expecting, introducing
 from gateway.http.hooks import HookIntake
 from gateway.http.mcpdoor import McpEntrance
 from gateway.http.sending import Sending
@@ -130,7 +130,8 @@ async def open_doors(
     served.append(HttpRoute.DESCRIBE.served(_described(served)))
     app.add_routes(expecting(served))
     app.on_shutdown.append(mcp.aclose)
-    address.append(await _listening(config, app, ids, hub.tell, stack))
+    inner = () if hub.portion.whole else (introducing(keyring.learn),)
+    address.append(await _listening(config, app, inner, ids, hub.tell, stack))
     return address[0]
 
 
@@ -220,7 +221,14 @@ def _hooks(config: Config, hub: Hub, chats: Platforms, clock: Clock) -> HookInta
     return HookIntake(doors, hub.accepting, chats.where, chats.outbox, clock, hub.tell)
 
 
-async def _listening(config: Config, app: web.Application, ids: SystemIds, tell: Tell, stack: AsyncExitStack) -> str:
+async def _listening(
+    config: Config,
+    app: web.Application,
+    inner: Sequence[Middleware],
+    ids: SystemIds,
+    tell: Tell,
+    stack: AsyncExitStack,
+) -> str:
     """Serve the application until the stack is left; the address."""
     server = config.server
     limits = server.door_limits(open_files())
@@ -233,7 +241,7 @@ async def _listening(config: Config, app: web.Application, ids: SystemIds, tell:
         logger=ServersLog(),
     )
     keeper = Doorkeeper(limits, tell)
-    EntryMiddleware(keeper, ids, tell, BehindProxy(server.identity_header, limits.trusted)).connect(app)
+    EntryMiddleware(keeper, ids, tell, BehindProxy(server.identity_header, limits.trusted)).connect(app, *inner)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     assert runner.server is not None

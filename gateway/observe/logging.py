@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping, MutableMapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ import structlog
 from structlog.typing import EventDict, WrappedLogger
 from typing_extensions import override
 
+from adapters.contract.pacing import worth_saying
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.types import LogFormat, LogLevel
 from gateway.observe.logcatalogue import GENAI
@@ -268,6 +270,49 @@ def _straight(self: Any, method: str, event: str, /, **facts: Any) -> None:
     self._logger.msg(told)
 
 
+AGAIN_AND_AGAIN = frozenset(
+    {"storage.unavailable", "slices.not_collected", "slices.not_looked", "slices.not_told", "slices.people_not_read"}
+)
+AND_SO_ON = (".storage_unavailable", ".not_stored")
+"""How the names of others end. All these are said by whoever needs the storage, at each try."""
+IS_BACK = frozenset({"storage.works_again", "storage.pulse_back", "storage.taken_for_dead"})
+OVER_SECONDS = 60.0
+"""When nobody has met it for so long, it is over without a word."""
+
+
+class Outages:
+    """While the storage is away, everybody who needs it tries again and again, and says so. An operator reads of each of them once, then how often it
+    was in all, whenever that has doubled, and at the end how often it was."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._said: set[str] = set()
+        self._times = 0
+        self._last = 0.0
+
+    def worth_a_line(self, method: str, event: EventDict) -> bool:
+        """Whether a line of this is written; it has the count then."""
+        if method != "warning":
+            return True
+        name = event["event"]
+        if name in IS_BACK:
+            if self._times:
+                event["times"] = self._times
+            self._said, self._times = set(), 0
+            return True
+        if name not in AGAIN_AND_AGAIN and not name.endswith(AND_SO_ON):
+            return True
+        now = self._now()
+        if now - self._last > OVER_SECONDS:
+            self._said, self._times = set(), 0
+        self._last, new = now, name not in self._said
+        self._times += 1
+        self._said.add(name)
+        if self._times > 1:
+            event["times"] = self._times
+        return new or worth_saying(self._times)
+
+
 class Renderer(Protocol):
     """Makes a line of an event."""
 
@@ -285,8 +330,11 @@ class LineMaker:
         self._clean = clean
         self._render = render
         self._now = now
+        self._outages = Outages()
 
     def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> bytes:
+        if not self._outages.worth_a_line(method, event):
+            raise structlog.DropEvent
         if "exc_info" in event or "stack_info" in event:
             event = _trouble(logger, method, event)
         moment = f"{self._now().isoformat(timespec='milliseconds')[:-6]}Z"  # ISO 8601, UTC

@@ -31,6 +31,8 @@ log = structlog.get_logger("gateway")
 
 LOOK_SECONDS, TOLD_SECONDS = 1.0, 5.0
 """How often it is looked whether others have changed something; and where they say so."""
+LEARN_SECONDS = 0.1
+"""Between two looks for keys that nobody knows."""
 NOTE_MS = 60_000
 RANDOM_BYTES = 37
 BY = "operator"
@@ -65,7 +67,9 @@ class Keyring:
         self._noted: dict[str, int] = {}
         """As far as it is stored."""
         self._noted_at = 0
-        self._bell, self._opening = Bell(), asyncio.Lock()
+        self._bell, self._opening, self._looking = Bell(), asyncio.Lock(), asyncio.Lock()
+        self._looked_at = float("-inf")
+        """When it was last looked for a key that nobody knew."""
         self._portion = portion or Portion()
         self._portion.words[KEYS] = self._bell.ring
 
@@ -76,6 +80,21 @@ class Keyring:
             self._seen = len(found), sum(row.changed_at for row in found)
             self._known = {row.name: known for row in found if (known := readable(row)) is not None}
             self._by_prefix = keys.by_prefix(self._known.values())
+
+    async def learn(self, shown: str) -> None:
+        """Know a key that another gateway has made a moment ago, before it is refused here. Those who show one of which nobody knows wait for one look
+        that has begun since they came; there are so many a second at most, whoever guesses."""
+        prefix, came = keys.prefix_of(shown), self._clock.monotonic()
+        if not prefix or prefix in self._by_prefix:
+            return
+        async with self._looking:
+            if prefix in self._by_prefix or self._looked_at > came:
+                return
+            await asyncio.sleep(max(0.0, self._looked_at + LEARN_SECONDS - self._clock.monotonic()))
+            self._looked_at = self._clock.monotonic()
+            with suppress(StorageUnavailable):
+                if await self._store.apikeys.state() != self._seen:
+                    await self.open()
 
     @asynccontextmanager
     async def running(self, *, shared: bool) -> AsyncGenerator[None]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from types import TracebackType
@@ -15,6 +14,7 @@ from types import TracebackType
 from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
+from agent_core.driver.watcher import kept_back
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.inbox.rows import InboxState
@@ -46,6 +46,7 @@ from gateway.sessions.runner import Runner
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import ELSEWHERE_SECONDS, Due, Portion
 
+NOT_SEEN = LeftOpen("", View((), open=True))
 LEFT_SECONDS = 5.0
 """So long a first look waits for what an earlier process left there."""
 
@@ -93,8 +94,8 @@ class MessageFollower:
         self._told: Queued | None = None
         self._far: FarMessage | None = None
         self._due = Due()
-        self._shown: tuple[View, int] | None = None
-        """What was told of it last, and of how many characters of what is thought."""
+        self._shown: Showing | None = None
+        """What was told of it last, where another gateway runs it."""
 
     async def __aenter__(self) -> MessageFollower:
         self._watching.following[self._ticket.inbox_id] += 1
@@ -157,6 +158,8 @@ class MessageFollower:
         while True:
             if self._running is None:
                 self._attach()
+            if self._running is None and self._watching.portion.cut_off:
+                return LeftOpen(self._shown.turn, self._shown.view) if self._shown is not None else NOT_SEEN
             left = until - clock.monotonic()
             if self._running is not None:
                 driver, changed = self._running.driver, await self._bell.wait(max(0.0, left), taken)
@@ -167,7 +170,7 @@ class MessageFollower:
             if (found := await self._known(queue)) is not None:
                 return found
             if self._watching.runner.leaving:
-                return LeftOpen("", View((), open=True))
+                return NOT_SEEN
             # Where another process runs it, the journal has to be asked.
             here = queue is not None and (queue.epoch or self._watching.portion.whole) and self._certain
             if left > 0 and await self._bell.wait(left if here else min(left, self._due.seconds or ELSEWHERE_SECONDS)):
@@ -196,13 +199,14 @@ class MessageFollower:
         return None
 
     async def _stored(self) -> Sight | None:
-        """What is stored of it, if that is news. While the storage is away, nothing is: it is seen when that is back."""
+        """What is stored of it, if that is news. While the storage is away, nothing is but that, of what was seen to run: the rest is seen when that is
+        back."""
         try:
             return await self._looked()
         except Damaged:
             raise
         except StorageUnavailable:
-            return None
+            return self._news(replace(self._shown, view=kept_back(self._shown.view))) if self._shown else None
 
     async def _looked(self) -> Sight | None:
         store, message, afar = self._watching.store, self._ticket.inbox_id, self._watching.portion.afar
@@ -220,10 +224,11 @@ class MessageFollower:
         if isinstance(found, Queued):
             told, self._told = self._told, found
             return found if told is None or told.position != found.position else None
-        if isinstance(found, Showing):
-            known, self._shown = self._shown, (found.view, found.thought.chars)
-            return found if self._shown != known else None
-        return found
+        return self._news(found) if isinstance(found, Showing) else found
+
+    def _news(self, found: Showing) -> Showing | None:
+        told, self._shown = self._shown, found
+        return found if told is None or (found.view, found.thought.chars) != (told.view, told.thought.chars) else None
 
     def _queued(self, queue: SessionQueue | None) -> Queued | None:
         """Where the message waits; None if it does not, or is just about to begin."""
@@ -291,6 +296,11 @@ class WholeSessionFollower:
             driver.seen.subscribe(self._bell)
         self._watched = drivers
 
+    @property
+    def over(self) -> bool:
+        """See `adapters.contract.base.SessionFollower.over`."""
+        return self._watching.portion.cut_off and all(one.seen.over or one.seen.storage_away for one in self._watched)
+
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """See `adapters.contract.base.SessionFollower.next`."""
         if not self._watching.portion.mine(self._queue.key):
@@ -330,18 +340,28 @@ class WholeSessionFollower:
         until = watching.clock.monotonic() + timeout_seconds
         while True:
             if self._woken or self._due.now():
-                with suppress(StorageUnavailable):  # it is seen when that is back
-                    woken, self._woken = self._woken, False
+                woken, self._woken = self._woken, False
+                try:
                     sights = await self._far.look(woken=woken)
                     self._queue.branches = self._far.branches
                     watching.queues.expect(self._far.session, self._bell)
                     watching.portion.afar.look_at(self._far.session)
-                    if (news := self._news(sights)) is not None:
-                        return news
+                    news = self._news(sights)
+                except StorageUnavailable:  # the rest is seen when that is back
+                    news = self._kept_back()
+                if news is not None:
+                    return news
             left = until - watching.clock.monotonic()
-            if left <= 0 or watching.portion.mine(self._queue.key):
+            if left <= 0 or self.over or watching.portion.mine(self._queue.key):
                 return None
             self._woken = await self._bell.wait(min(left, self._due.seconds))
+
+    def _kept_back(self) -> tuple[TurnSight, ...] | None:
+        """Of what was seen to run it is said that the storage is away."""
+        away = (replace(one, view=kept_back(one.view)) for one in self._sent.values())
+        changed = tuple(one for one in away if one != self._sent[one.key])
+        self._sent |= {one.key: one for one in changed}
+        return changed or None
 
     def _sights(self) -> list[TurnSight]:
         queue = self._queue

@@ -12,6 +12,7 @@ import structlog
 from adapters.platforms import platform_names
 from agent_core.bell import Bell
 from agent_core.beside import beside
+from agent_core.model.reach import Lives
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Signal, Signals, TurnClosed
@@ -38,6 +39,9 @@ LOOK = "look"
 PEOPLE_SECONDS, PAUSE_SECONDS = 15.0, 0.2
 LEAVE_SECONDS = 0.05
 """How often a gateway that ends looks what it can give away."""
+CUT_OFF_SECONDS, CUT_OFF_LOOK_SECONDS = 12.0, 1.0
+"""So long a gateway that does not reach its database goes on showing what it can to those who follow something: a database that was away for ten seconds is
+back by then for all, and nobody has taken anything over."""
 NOTICE_SECONDS = 3.0
 """So long whoever sends it requests has to notice that it ends: a balancer that asks `/readyz` each second, and believes the second no."""
 
@@ -84,6 +88,19 @@ async def _learnt(members: Members, bell: Bell) -> None:
             await asyncio.sleep(PAUSE_SECONDS)
     finally:
         bell.close()
+
+
+async def _cut_off(portion: Portion, lives: Lives, ring: Callable[[], None]) -> None:
+    """Note that the database is not reached any more, and have who follows something look. Until cancelled."""
+    loop, since = asyncio.get_running_loop(), 0.0
+    while True:
+        await asyncio.sleep(CUT_OFF_LOOK_SECONDS)
+        since = 0.0 if lives.lease_ok() else since or loop.time()
+        cut_off = bool(since) and loop.time() - since >= CUT_OFF_SECONDS and len(portion.peers) > 1
+        if cut_off and not portion.cut_off:
+            log.warning("slices.cut_off", seconds=round(loop.time() - since))
+            ring()
+        portion.cut_off = cut_off
 
 
 def _busy(hub: Hub, chats: Platforms, leaving: bool) -> set[str]:
@@ -216,6 +233,7 @@ async def together(
         beside(collecting.run(), "collecting"),
         beside(dividing.run(), "dividing"),
         beside(learning, "people"),
+        beside(_cut_off(portion, store.ownership, hub.queues.ring_all), "cut off"),
     ):
         yield Together(store.node, portion, dividing, hub)
         await dividing.leave(everything=True)

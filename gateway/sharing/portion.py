@@ -216,6 +216,9 @@ class Portion:
         self.rates: dict[str, Callable[..., None]] = {}
         """By what is limited a minute: counts here what another gateway has let through."""
         self._let = itertools.count()
+        self.cut_off = False
+        """The database is not reached any more, and others are there who have taken over by now, if they reach it: whoever sees nothing more here comes
+        again, and is led to one of them. What runs here still is shown as long as there is something to show: perhaps nobody reaches it."""
         self.asked: Callable[[SessionKey, int, str], Awaitable[None]] | None = None
         """Does what another gateway passes on, by the number of its message and in its words."""
         self.far: Far | None = None

@@ -1,4 +1,4 @@
-"""The laws of `adapters/slack/door.py`."""
+"""The laws of `adapters.slack.sockets.InOrder`."""
 
 from __future__ import annotations
 
@@ -80,3 +80,53 @@ async def test_an_older_one_that_comes_a_moment_later_goes_first() -> None:
         await asyncio.sleep(0.01)
         group.create_task(one(1))
     assert went == [1, 2]
+
+
+PARTIES = st.frozensets(st.sampled_from("abcd"), min_size=1, max_size=2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), PARTIES), max_size=12), st.data())
+def test_each_party_has_one_at_a_time_the_oldest_first_and_nobody_is_held_up(
+    told: list[tuple[int, frozenset[str]]], data: st.DataObject
+) -> None:
+    cancelled = data.draw(st.sets(st.sampled_from(range(len(told))))) if told else set[int]()
+    went, busy, free = list[int](), set[str](), asyncio.Event()
+
+    async def main() -> None:
+        gate = InOrder(SETTLE)
+
+        async def first() -> None:
+            async with gate.turn(0, frozenset("abcd")):
+                await free.wait()
+
+        async def one(place: int, number: int, parties: frozenset[str]) -> None:
+            async with gate.turn(number, parties):
+                assert not busy & parties
+                busy.update(parties)
+                for _ in range(place % 3):
+                    await asyncio.sleep(0)
+                went.append(place)
+                busy.difference_update(parties)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(first())
+            await asyncio.sleep(4 * SETTLE)
+            waiting = [group.create_task(one(place, *whose)) for place, whose in enumerate(told)]
+            await asyncio.sleep(4 * SETTLE)
+            for place in cancelled:
+                waiting[place].cancel()
+            free.set()
+        assert not gate._lines
+        assert not gate._busy
+
+    asyncio.run(main())
+    assert sorted(went) == [place for place in range(len(told)) if place not in cancelled]
+    for party in "abcd":
+        mine = [(told[place][0], place) for place in went if party in told[place][1]]
+        assert mine == sorted(mine)
+
+
+async def test_who_has_nobody_in_common_with_who_is_inside_does_not_wait_for_it() -> None:
+    gate = InOrder(SETTLE)
+    async with asyncio.timeout(5), gate.turn(1, frozenset("ab")), gate.turn(0, frozenset("cd")):
+        pass

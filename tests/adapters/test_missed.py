@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.contract.backlog import Behind
 from adapters.discord import missed as of_discord
+from adapters.discord.inbound import Heard
 from adapters.discord.missed import HEARD, PERSON, DiscordGaps
 from adapters.slack import missed as of_slack
 from adapters.slack.missed import SlackGaps, number_of, ts_of
@@ -231,6 +232,9 @@ class Discord:
     def message(self, number: int) -> Any:
         return SimpleNamespace(id=number, channel=self.channel, guild=None)
 
+    def heard(self, number: int) -> Heard:
+        return Heard("77", number, 0, private=True)
+
 
 MARK = snowflake(1_699_999_000_000)
 
@@ -273,16 +277,16 @@ async def test_how_far_was_heard_is_stored_only_when_nothing_is_left_to_be_read(
     discord = Discord(stored, [])
     await discord.gaps.began(None)
     late = MARK + (60_000 << 22)
-    await discord.gaps.handled(discord.message(late))
+    await discord.gaps.handled(discord.heard(late))
     assert stored.kept[f"{HEARD}0"] == str(MARK), "of its servers not all are known, and its channel is unread"
     await discord.gaps.complete(cast("Any", SimpleNamespace(guilds=[])), None)
-    await discord.gaps.handled(discord.message(late))
+    await discord.gaps.handled(discord.heard(late))
     assert stored.kept[f"{HEARD}0"] == str(MARK)
     for place in [*discord.gaps._backlog._behind]:
         if place.startswith(PERSON):
             del discord.gaps._backlog._behind[place]
     await reads(discord)
-    await discord.gaps.handled(discord.message(late))
+    await discord.gaps.handled(discord.heard(late))
     assert stored.kept[f"{HEARD}0"] == str(late - of_discord.HEARD_EVERY)
 
 
@@ -331,6 +335,6 @@ async def test_a_channel_that_is_behind_stays_so_over_a_crash() -> None:
     await discord.gaps.began(None)
     new = discord.message(MARK + 99)
     discord.gaps._backlog._closed_until_ms = 10**15  # it cannot be read now
-    await discord.gaps.before(new)
+    await discord.gaps.before(discord.heard(new.id))
     assert stored.kept["77"] == str(MARK)
     assert discord.gaps.cursor(new, late=False) == ("77", str(MARK))

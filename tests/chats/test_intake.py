@@ -322,7 +322,7 @@ def by_socket(arrivals: Arrivals, store: Store) -> Way:
     from adapters.slack.sockets import SocketLink, Sockets
 
     adapter = slack(arrivals, socket=True)
-    sockets = Sockets(1, adapter._socket_url, adapter._door.tell)
+    sockets = Sockets(1, adapter._socket_url, adapter._take_in)
 
     async def bring(one: Any) -> bool:
         wire: Any = Wire()
@@ -344,13 +344,14 @@ def _slack_key(n: int) -> str:
 
 def by_events(arrivals: Arrivals, store: Store) -> Way:
     adapter = slack(arrivals, socket=False)
+    (route,) = adapter.routes()
 
     async def bring(one: Any) -> bool:
         body, at = json.dumps(one), str(int(time.time()))
         mark = hmac.new(b"word", f"v0:{at}:{body}".encode(), hashlib.sha256).hexdigest()
         request = called(body.encode(), {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={mark}"})
         try:
-            return (await adapter._door.call(request)).status == 200
+            return (await route.handler(request)).status == 200
         except (Injected, asyncio.CancelledError):
             return False
 
@@ -451,6 +452,43 @@ async def test_what_nobody_can_read_is_kept_and_holds_nobody_up(way: Way) -> Non
     assert len(await way.store.unread.waiting("another")) == 1, "told again, it is kept once"
     assert await way.bring(way.make(6))
     assert await rows_of(way, 6) == 1
+
+
+def by_the_bot(name: str, n: int) -> list[Any]:
+    """Messages of our own, as the platform tells them: one that was sent, changed, and taken back."""
+    if name == "discord":
+        author = {"id": "1", "username": "bot", "discriminator": "0", "avatar": None, "bot": True}
+        return [discord_message(n, author=author)]
+    ours: dict[str, Any] = {"user": "U0", "bot_id": "B0", "ts": "1.000000"}
+    gone = {"subtype": "tombstone", "ts": "1.000000", "user": "USLACKBOT"}
+    return [
+        slack_event(n, **ours),
+        slack_event(n, subtype="message_changed", message=ours, previous_message=ours),
+        slack_event(n, subtype="message_deleted", deleted_ts="1.000000", previous_message=ours),
+        slack_event(n, subtype="message_changed", message=gone, previous_message=ours),
+    ]
+
+
+@pytest.mark.parametrize("name", ["discord", "slack by socket", "slack by events"])
+async def test_what_a_program_says_is_confirmed_and_nobody_reads_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of what a platform tells is our own, and whoever has the connection is told it for all gateways."""
+
+    def read(*_: object, **__: object) -> Any:
+        raise AssertionError("it is read")
+
+    async with arrivals_of(tmp_path) as (arrivals, rig, outbox):
+        way = WAYS[name](arrivals, rig.store)
+        opened(arrivals, outbox, way.adapter)
+        with monkeypatch.context() as patched:
+            for place in ("discord.client.message_of", "slack.adapter.read_body"):
+                patched.setattr(f"adapters.{place}", read)
+            for one in by_the_bot(name, 5):
+                assert await way.bring(one)
+        assert await way.store.unread.waiting("another") == [], "nor is it kept for later"
+        assert await way.bring(way.make(6))
+        assert await rows_of(way, 6) == 1
 
 
 async def test_what_could_not_be_stored_is_not_confirmed_and_not_counted_as_come_in(

@@ -453,3 +453,50 @@ async def test_a_key_that_is_revoked_in_the_database_by_somebody_else_is_refused
                 except openai.AuthenticationError:
                     break
                 await asyncio.sleep(0.1)
+
+
+class Table:
+    """Keys that others make as well."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.looks = 0
+
+    async def state(self) -> tuple[int, int]:
+        self.looks += 1
+        await asyncio.sleep(0)
+        return len(self.rows), sum(one.changed_at for one in self.rows)
+
+    async def all(self) -> list[Any]:
+        return [*self.rows]
+
+
+async def test_a_key_that_another_gateway_has_made_is_learnt_and_whoever_guesses_has_few_looks_made() -> None:
+    from types import SimpleNamespace
+    from typing import cast
+
+    from agent_core.ports import SystemClock, SystemIds
+    from gateway.people.keyring import LEARN_SECONDS, Keyring
+    from gateway.sharing.portion import Portion
+
+    clock, table = SystemClock(), Table()
+    store = cast("Any", SimpleNamespace(apikeys=table))
+    ring = Keyring(store, clock, SystemIds(clock), portion=Portion(whole=False))
+    await ring.open()
+    await asyncio.gather(*(ring.learn(new_key(seed)) for seed in range(500)))
+    assert table.looks == 1, "all of them came before it began"
+    began = time.monotonic()
+    for seed in range(5):
+        key = new_key(10_000 + seed)
+        table.rows.append(row(f"laptop{seed}", key))
+        guesses = [asyncio.create_task(ring.learn(new_key(seed))) for seed in range(50)]
+        await ring.learn(key)
+        found = ring.who(key, NOTHING)
+        assert found is not None
+        assert found.key == f"laptop{seed}"
+        await asyncio.gather(*guesses)
+    assert table.looks <= 2 + (time.monotonic() - began) / LEARN_SECONDS
+    looks = table.looks
+    for shown in ("", "swordfish", key, f"{key}x"):
+        await ring.learn(shown)
+    assert table.looks == looks, "what is known, or no key of ours, is not looked for"

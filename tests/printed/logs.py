@@ -140,7 +140,8 @@ of what was sent (`platform_id`); `delivery.failed` is written exactly once for 
 
 _QUIET = """
 **Quiet.** A gateway with nothing to do writes nothing. A trouble that comes again and again in a row (a platform
-that cannot be reached) is written the 1st, 2nd, 4th, 8th … time, with `times`.
+that cannot be reached) is written the 1st, 2nd, 4th, 8th … time, with `times`. What everybody says who needs a storage that is away counts
+together, each kind is written once besides, and `times` in the line that says that it is back is how often it was.
 """
 
 

@@ -181,6 +181,20 @@ async def test_a_revoked_key_is_refused_everywhere_within_a_second(database: str
         all_.sound()
 
 
+async def test_a_new_key_opens_every_gateway_from_its_first_moment_on(database: str, tmp_path: Path) -> None:
+    async with cluster(tmp_path, "telegram", database) as all_:
+        nodes = await three(all_)
+        refused: list[int] = []
+        for number in range(24):
+            key = await made(nodes[number % 3], f"laptop{number}")
+            came = await asyncio.gather(*(posted(node, "/v1/chat/completions", {}, key) for node in nodes))
+            refused += [status for status, _ in came if status == 401]
+        assert not refused
+        status, _ = await posted(nodes[0], "/v1/chat/completions", {}, "sk-outspoken-" + "a" * 51)
+        assert status == 401
+        all_.sound()
+
+
 async def _stream(node: Node, key: str) -> str:
     body = {**chat("slow one two three four five six seven eight nine"), "stream": True}
     headers = {"Authorization": f"Bearer {key}"}

@@ -12,10 +12,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.several.together import CUT_OFF_SECONDS
 from tests.databases import new_database
 from tests.several.support import PATIENT_SECONDS, Cluster, Node, cluster
 from tests.several.test_doors import Page, named
 from tests.storage.test_postgres_ways import server
+from tests.wire import cable
 
 WORDS = " ".join(f"word{number}" for number in range(40))
 
@@ -35,6 +37,8 @@ class Stream:
     def __init__(self, node: Node, name: str, words: str, key: str) -> None:
         self.node, self.name, self.words, self.key = node, name, words, key
         self.pieces: list[str] = []
+        self.told = ""
+        """All of it, as it came."""
         self.last: dict[str, Any] = {}
 
     @property
@@ -50,6 +54,7 @@ class Stream:
         ):
             assert response.status == 200, await response.text()
             async for line in response.content:
+                self.told += line.decode()
                 if line.startswith(b"data: {"):
                     self.last = json.loads(line[6:])
                     if piece := self.last["choices"][0]["delta"].get("content"):
@@ -177,3 +182,62 @@ async def test_a_stream_pauses_while_the_database_is_restarted_and_goes_on(tmp_p
                 assert one.last["choices"][0]["finish_reason"] == "stop", one.last
             assert await all_.ask("SELECT count(*) FROM nodes") == [(2,)], "nothing began anew"
             all_.sound()
+
+
+AWAY = "cannot store anything just now"
+SOON_SECONDS = 7.0
+"""Until whoever looks is told that nothing new can be known: what was asked of the database last has to be given up first."""
+
+
+async def test_who_watches_at_a_gateway_that_is_cut_off_is_told_soon_and_led_to_the_other(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    database = await new_database(postgres_server, template="migrated")
+    with cable(database) as (url, way):
+        async with cluster(tmp_path, "telegram", database) as all_:
+            first = await all_.begin("first", OUTSPOKEN_STORAGE__URL=url)
+            second = await all_.begin("second")
+            await all_.even(2)
+            (name,) = await named(all_, 2, 1, "web/page")
+            (talk,) = await named(all_, 2, 1)
+            here, there = Page(first, name), Page(second, name)
+            stream = Stream(first, talk, f"slow {WORDS}", "watched")
+            page, asking = asyncio.create_task(here.watch()), asyncio.create_task(stream.watch())
+            await there.say(f"slow {WORDS}")
+            await asyncio.gather(here.until("word2"), stream.until("word2"))
+            way.silent = True
+            await here.until(AWAY, SOON_SECONDS)
+            async with asyncio.timeout(CUT_OFF_SECONDS + SOON_SECONDS):
+                await asyncio.gather(page, asking)
+            assert way.silent, "their streams have ended, and they may come again elsewhere"
+            assert stream.last["outspoken"]["exit"] == "left_open"
+            assert AWAY in stream.told
+            again = Stream(second, talk, f"slow {WORDS}", "watched")
+            await again.watch()
+            assert again.text == WORDS
+            assert stream.text.split("\n\n(")[0] in WORDS, "and what was shown was true"
+            way.silent = False
+            await all_.even(2)
+            all_.sound()
+
+
+async def test_who_watches_what_runs_at_a_gateway_that_is_cut_off_sees_its_text_come(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    """Perhaps nobody reaches the database, and nothing is taken over."""
+    database = await new_database(postgres_server, template="migrated")
+    with cable(database) as (url, way):
+        async with cluster(tmp_path, "telegram", database) as all_:
+            first = await all_.begin("first", OUTSPOKEN_STORAGE__URL=url)
+            await all_.begin("second")
+            await all_.even(2)
+            (name,) = await named(all_, 1, 1, "web/page")
+            page = Page(first, name)
+            watching = asyncio.create_task(page.watch())
+            await page.say("hold something")
+            await page.until('"open"')
+            way.silent = True
+            await asyncio.sleep(CUT_OFF_SECONDS + 2)
+            assert not watching.done()
+            way.silent = False
+            watching.cancel()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import orjson
 from aiohttp import web
 
-from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, Sight
+from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, LeftOpen, Sight
 from adapters.contract.callers import Caller
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
@@ -92,6 +92,8 @@ class KeptResponses:
                     sight = seen
                     if isinstance(sight, Ended):
                         return spelling.whole(sight)
+                    if isinstance(sight, LeftOpen):
+                        return spelling.unfinished(sight)
         return spelling.unfinished(sight)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

@@ -1,0 +1,121 @@
+"""What comes by a connection of Discord: what is of one channel, or of one person, is taken in its order, the rest at once; and how far everything was heard
+is not said before it is so."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.discord.adapter import DiscordAdapter
+from adapters.discord.inbound import Began, Brought, Happened, Heard, parties
+from adapters.discord.platform import Discord
+from agent_core.ports import SystemClock
+
+
+class Intake(SimpleNamespace):
+    several = False
+
+
+def adapter() -> DiscordAdapter:
+    one = DiscordAdapter(Discord(token=SecretStr("N3.x.y")), cast("Any", Intake()), SystemClock())
+    one.port.client = cast("Any", SimpleNamespace(user=SimpleNamespace(id=1)))
+    return one
+
+
+def message(number: int, channel: int, person: int) -> Brought:
+    return Brought(
+        "MESSAGE_CREATE", {"id": str(number), "channel_id": str(channel), "author": {"id": str(person)}}, None, number
+    )
+
+
+def tell_nobody(_: object) -> None:
+    pass
+
+
+async def worked(events: list[Happened], chance: random.Random, refused: set[int]) -> tuple[list[int], int, list[int]]:
+    """What is stored, in its order; how many were under way at once; and up to where everything was said to be heard, with what was stored then."""
+    one, stored, busy, most, heard = adapter(), list[int](), set[int](), 0, list[int]()
+    left = set(refused)
+
+    async def handle(_: object, event: Happened) -> Heard | None:
+        nonlocal most
+        number = event.seq or 0 if isinstance(event, Brought) else -1
+        busy.add(number)
+        most = max(most, len(busy))
+        for _ in range(chance.randrange(4)):
+            await asyncio.sleep(0)
+        busy.discard(number)
+        if number in left:
+            left.discard(number)
+            raise NotAccepted("not now", NotAcceptedCode.STORAGE_AWAY)
+        stored.append(number)
+        return Heard("1", number, 0, private=True) if number >= 0 else None
+
+    async def note(place: Heard) -> None:
+        heard.append(place.number)
+        assert {
+            other.seq for other in events if isinstance(other, Brought) and (other.seq or 0) <= place.number
+        } <= set(stored)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(one, "_handle", handle)
+        patched.setattr(one._missed, "handled", note)
+        patched.setattr("adapters.contract.intake.AGAIN_SECONDS", 0.0)
+        patched.setattr(one, "_waiting", tell_nobody)
+        for event in events:
+            one.happened(event)
+        working = asyncio.create_task(one._work())
+        async with asyncio.timeout(20):
+            while one._came and not working.done():
+                await asyncio.sleep(0)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    return stored, most, heard
+
+
+spoken = st.lists(st.tuples(st.integers(1, 4), st.integers(11, 14)), max_size=30)
+
+
+@given(spoken, st.integers(0, 99), st.sets(st.integers(0, 29), max_size=4), st.none() | st.integers(0, 29))
+def test_order_is_kept_in_a_channel_and_of_a_person_and_nothing_is_heard_before_it_is(
+    told: list[tuple[int, int]], seed: int, refused: set[int], began: int | None
+) -> None:
+    events: list[Happened] = [message(number, *whose) for number, whose in enumerate(told)]
+    if began is not None:
+        events.insert(began, Began(None))
+    stored, _, heard = asyncio.run(worked(events, random.Random(seed), refused))
+    assert sorted(stored) == sorted([*range(len(told)), *([-1] if began is not None else [])])
+    by_party: dict[str, list[int]] = defaultdict(list)
+    for number in stored:
+        for one in parties_of(told, number):
+            by_party[one].append(number)
+    assert all(numbers == sorted(numbers) for numbers in by_party.values())
+    assert heard == sorted(heard)
+    assert not told or heard[-1] == len(told) - 1
+    if began is not None:
+        at = stored.index(-1)
+        assert set(stored[:at]) == set(range(min(began, len(told)))), "a session begins behind all before it"
+
+
+def parties_of(told: list[tuple[int, int]], number: int) -> frozenset[str]:
+    return parties(message(number, *told[number]).data) if number >= 0 else frozenset()
+
+
+def test_what_strangers_say_in_their_own_channels_is_taken_together() -> None:
+    events: list[Happened] = [message(number, number, 100 + number) for number in range(24)]
+    _, most, _ = asyncio.run(worked(events, random.Random(1), set()))
+    assert most > 10
+
+
+@pytest.mark.parametrize("data", [None, 5, "x", [], {}, {"author": 5}, {"member": "x", "channel_id": None}])
+def test_what_is_odd_is_of_nobody(data: Any) -> None:
+    assert parties(data) == frozenset()
