@@ -139,6 +139,12 @@ async def test_what_a_chat_is_told_of_a_damaged_turn_belongs_to_the_conversation
     assert given == [("fresh", 1, (PART,))]
 
 
+async def test_by_when_a_turn_is_to_be_over_is_stored_as_the_turn_itself_counts_it() -> None:
+    driver = driver_of()
+    stored = driver.opening(opened())
+    assert (stored.opened_at, stored.deadline) == (driver.opened_at, driver.turn.deadline_at)
+
+
 # ---------------------------------------------------------------------- taken over
 
 

@@ -15,7 +15,7 @@ from agent_core.failures import exits
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.leftout import LeftOutKind, Suspect
-from agent_core.failures.remedies import CAUSE_TO_FAILURE, Advice, Failure, Remedy
+from agent_core.failures.remedies import CAUSE_TO_FAILURE, SET_ASIDE_SECONDS, Advice, Failure, Remedy
 from agent_core.journal.rows import decode, encode
 from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
@@ -24,7 +24,7 @@ from agent_core.messages import InputMessage
 from agent_core.model.made import FILES
 from agent_core.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
 from agent_core.tools.base import ToolStatus
-from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
+from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool, SetAside
 from agent_core.turn.events import (
     ApprovalAnswered,
     CallBroke,
@@ -47,7 +47,7 @@ from agent_core.turn.events import (
     TurnOpened,
     Verdict,
 )
-from agent_core.turn.state import AssistantItem, ThoughtText, ToolItem
+from agent_core.turn.state import AssistantItem, PersonItem, ThoughtText, ToolItem
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -147,6 +147,25 @@ def test_a_long_retry_after_ends_the_turn_at_once_with_the_time():
     rig.breaks(BreakCause.RATE_LIMITED, status=429, retry_after=600)
     assert rig.code is ExitCode.RATE_LIMITED
     assert "10 min" in rig.view().text
+
+
+@pytest.mark.parametrize(
+    ("cause", "asked", "seconds"),
+    [
+        (BreakCause.RATE_LIMITED, 0, SET_ASIDE_SECONDS[BreakCause.RATE_LIMITED]),
+        (BreakCause.RATE_LIMITED, 90, 90),
+        (BreakCause.RATE_LIMITED, 7_200, 7_200),
+        (BreakCause.UNAUTHORISED, 5, SET_ASIDE_SECONDS[BreakCause.UNAUTHORISED]),
+        (BreakCause.STALLED, 600, None),
+    ],
+)
+def test_a_credential_is_left_alone_for_as_long_as_its_provider_asks_and_only_for_what_concerns_it(
+    cause: BreakCause, asked: float, seconds: float | None
+):
+    rig = Rig(replace(SETTINGS, routes=(*SETTINGS.routes, Route("m1", "host", "k2"))))
+    broke = CallBroke(at=rig.tick(), cause=cause, retry_after_seconds=asked)
+    aside = [(one.credential, one.seconds) for one in rig.turn.feed(broke) if isinstance(one, SetAside)]
+    assert aside == ([] if seconds is None else [("k1", seconds)])
 
 
 def test_a_short_retry_after_is_waited_for():
@@ -740,6 +759,16 @@ def test_steering_reaches_the_model_at_the_next_step_and_an_answer_waits_for_it(
     rig.says("Bonjour.")
     assert rig.code is ExitCode.ANSWERED
     assert rig.turn.steers == ()
+
+
+def test_all_that_is_added_during_a_step_is_told_in_its_order_or_handed_back():
+    rig, words = Rig(), ["in French, please", "and short", "no, in Dutch"]
+    for number, said in enumerate(words, 1):
+        rig.feed(Steered(at=rig.tick(), input=InputMessage(said), inbox=number))
+    assert [(one.input.content, one.inbox) for one in rig.turn.steers] == [*zip(words, (1, 2, 3), strict=True)]
+    rig.says("Hello.")
+    told = [item.input.content for item in rig.turn.items if isinstance(item, PersonItem)]
+    assert (told, rig.turn.steers) == (words, ())
 
 
 def test_what_the_model_never_heard_is_handed_back():

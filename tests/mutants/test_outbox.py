@@ -110,10 +110,12 @@ async def test_what_is_said_into_a_running_turn_is_done_with_it_and_by_nobody_el
         platform.say(chat, ada, "hold Well")
         await platform.model.holding.wait()
         platform.command(chat, ada, "steer", "say all the same")
-        await asyncio.sleep(0.5)
-        platform.model.release()
-        await answer(platform, chat, "all the same", 20)
         with closing(sqlite3.connect(f"file:{tmp_path / 'outspoken.db'}?mode=ro", uri=True)) as db:
-            left = db.execute("SELECT count(*) FROM inbox WHERE state = 'new'").fetchone()
-            turns = db.execute("SELECT count(*) FROM turns").fetchone()
-        assert (left, turns) == ((0,), (1,))
+
+            def counted(what: str) -> int:
+                return int(db.execute(f"SELECT count(*) FROM {what}").fetchone()[0])
+
+            await platform.until(lambda: counted("inbox WHERE platform_key LIKE 'steer:%'") == 1, 20)
+            platform.model.release()
+            await answer(platform, chat, "all the same", 20)
+            assert (counted("inbox WHERE state = 'new'"), counted("turns")) == (0, 1)

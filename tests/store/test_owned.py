@@ -18,7 +18,7 @@ from agent_core.store.batch.facts import Op
 from agent_core.store.batch.owned import Owned
 from agent_core.store.batch.transaction import NotAllNew, carry_out
 from agent_core.store.database.lines import SqliteLine
-from agent_core.store.errors import Fenced, StorageUnavailable
+from agent_core.store.errors import Conflict, Fenced, StorageUnavailable
 from agent_core.store.turns.rows import IntendedCall
 from tests import examples
 from tests.store.support import message, opened, row, started, turn_of
@@ -77,6 +77,19 @@ async def test_a_session_and_a_turn_of_this_node_are_not_read_again(sqlite: str)
         await started(store, again, epoch)
         asked = [one for one in said if one.startswith("SELECT")]
         assert not [one for one in asked if "FROM sessions" in one or "FROM turns" in one.partition("WHERE")[0]], asked
+
+
+async def test_a_turn_that_was_closed_is_known_to_be_so_by_whoever_comes_late(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.turns.append(session, epoch, turn, [row(1)])
+        await store.turns.close(session, epoch, turn, [row(2)], "answered", 9)
+        call = IntendedCall("c", "shell", "effect", "key")
+        with pytest.raises(Conflict):
+            await store.turns.append(session, epoch, turn, [row(3)])
+        with pytest.raises(Conflict):
+            await store.turns.intend(session, epoch, turn, [], [call])
+        assert [one.seq for one in await store.turns.journal(turn)] == [0, 1, 2]
 
 
 async def test_a_message_that_is_new_asks_nothing_of_the_database(sqlite: str) -> None:
