@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
+from adapters.text.styled import is_visible
 from agent_core.records import dataclass
 
 
@@ -122,6 +123,8 @@ class Item:
 
     blocks: tuple[Block, ...]
     checked: bool | None = None
+    number: int | None = None
+    """As it was written, if it is not the one that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +194,23 @@ def _words(inlines: Sequence[Inline], line_end: str) -> Iterator[str]:
                 yield line_end
             case _:
                 assert_never(inline)
+
+
+def is_seen(blocks: Sequence[Block]) -> bool:
+    """Whether anything of blocks can be seen."""
+    return any(map(_is_seen, blocks))
+
+
+def _is_seen(block: Block) -> bool:
+    match block:
+        case Paragraph(children) | Heading(_, children):
+            named = any(isinstance(one, Link | Image) and one.url for one in children)
+            return named or is_visible(inline_text(children))
+        case CodeBlock(_, text):
+            return is_visible(text)
+        case Quote(blocks):
+            return is_seen(blocks)
+        case BulletList() | OrderedList() | Table() | Rule():
+            return True
+        case _:
+            assert_never(block)

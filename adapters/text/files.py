@@ -80,7 +80,7 @@ def _block(lift: _Lift, block: doc.Block) -> doc.Block:
         case doc.Quote(inside):
             return doc.Quote(_blocks(lift, inside))
         case doc.BulletList(items) | doc.OrderedList(_, items):
-            return replace(block, items=tuple(doc.Item(_blocks(lift, item.blocks), item.checked) for item in items))
+            return replace(block, items=tuple(replace(item, blocks=_blocks(lift, item.blocks)) for item in items))
         case doc.Paragraph() | doc.Heading() | doc.Table() | doc.Rule():
             return block
         case _:

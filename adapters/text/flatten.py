@@ -181,10 +181,12 @@ def _write_code(writer: _Flattener, text: str, language: str) -> None:
 
 
 def _write_list(writer: _Flattener, items: Sequence[doc.Item], indent: str, *, tight: bool, start: int | None) -> None:
-    for number, item in enumerate(items):
-        if number:
+    number = start or 0
+    for place, item in enumerate(items):
+        if place:
             writer.due(("\n" if tight else "\n\n") + indent)
-        marker = "•" if start is None else f"{start + number}."
+            number = number + 1 if item.number is None else item.number
+        marker = "•" if start is None else f"{number}."
         if item.checked is not None:
             box = "☑" if item.checked else "☐"
             marker = box if start is None else f"{marker} {box}"

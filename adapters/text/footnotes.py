@@ -6,7 +6,7 @@ One with a name, `[^note]`, is that name in brackets. What may be something else
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from markdown_it.common.utils import normalizeReference
@@ -20,7 +20,8 @@ _BEFORE = re.compile(r"(?:\w\w|[.,;:!\"”’»…。、，！])\Z")
 _BEHIND = re.compile(r"[\w*+?{|$(\[]")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LABEL = re.compile(r"\^(?:(\d{1,3})|([^\W\d_][\w-]{1,31}))")
-_WORDS = re.compile(r"[ ]{0,3}\[\^[^\]]*\]:(?!\s*(?:<?https?://|<?mailto:|\s*$))")
+_DEFINES = re.compile(r"[ ]{0,3}\[([^\]]+)\]:[ \t]*<?(?:\w{1,6}://|mailto:)", re.IGNORECASE)
+_LABELS, _AGAIN = "labels", "duplicate_refs"
 
 
 def raised(label: str) -> str:
@@ -30,9 +31,23 @@ def raised(label: str) -> str:
 
 
 def defining(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The rule of links that are defined below (`[1]: http://…`). What a footnote says is one only if it is an address: `[^1]: Ibid.` is words."""
+    """The rule of links that are defined below (`[1]: http://…`). Without an address it is words (`[INFO]: started`), and so is another one of the same name."""
     line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
-    return _WORDS.match(line) is None and reference(state, start, end, silent)
+    again = len(cast("Sequence[object]", state.env.get(_AGAIN, ())))
+    before = state.line
+    if (found := _DEFINES.match(line)) is None or not reference(state, start, end, silent):
+        return False
+    if len(cast("Sequence[object]", state.env.get(_AGAIN, ()))) > again:
+        state.line = before
+        return False
+    if not silent:
+        cast("dict[str, str]", state.env.setdefault(_LABELS, {}))[normalizeReference(found[1])] = found[1]
+    return True
+
+
+def labels_of(env: Mapping[str, object]) -> Mapping[str, str]:
+    """By the names by which links find them: the labels as they were written."""
+    return cast("Mapping[str, str]", env.get(_LABELS, {}))
 
 
 def footnote(state: StateInline, silent: bool) -> bool:

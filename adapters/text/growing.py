@@ -34,7 +34,7 @@ DEEPEST_RUNS = 32
 """How many runs of emphasis may be open; earlier ones are forgotten."""
 
 _CONTAINERS = re.compile(r"(?:[ \t]{0,64}(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])))*")
-_MARKERS_ONLY = re.compile(r"[-*_+=~`#:|> \t]*|\d{1,9}[.)]?|\[[ xX]?\]?|\[[^\]\[]*\]:?|!\[?")
+_MARKERS_ONLY = re.compile(r"[-*_+=~`#:|> \t]*|\d{1,9}[.)]?|\[[ xX]?\]?|\[[^\]\[]*\](?::[ \t]*<?\w{0,6}:?/?)?|!\[?")
 _DELIMITERS = re.compile(r"[-:|> \t]*")
 _FENCE_MARKERS = re.compile(r"[ \t>]*(?:`+|~+)[ \t]*")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -52,16 +52,17 @@ def hold(text: str, tokens: Sequence[Token]) -> str:
         return body + newline if _FENCE_MARKERS.fullmatch(last) else text
     if (table := _held_header(tokens, body, last, number)) is not None:
         return table
-    content = last[_end_of_containers(last) :].strip(" \t")
+    content = last[end_of_containers(last) :].strip(" \t")
     if _MARKERS_ONLY.fullmatch(content):
         return body + newline
     if (inside is None or inside.type == "inline") and (bar := _first_bar(last)) >= 0:
         before = last[:bar]
-        return body + newline + (before if before[_end_of_containers(before) :].strip() else "")
+        return body + newline + (before if before[end_of_containers(before) :].strip() else "")
     return text
 
 
-def _end_of_containers(line: str) -> int:
+def end_of_containers(line: str) -> int:
+    """Where a line's text begins behind what makes it one of a quote or a list."""
     found = _CONTAINERS.match(line)
     return found.end() if found else 0
 

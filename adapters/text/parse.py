@@ -4,8 +4,8 @@ Theory. `markdown-it` knows CommonMark, tables and strikethrough; here its token
 bare addresses stay text. While a text grows, `growing.hold` takes away what its last line cannot say yet, and
 `growing.heal` closes what the last inline text has opened.
 
-Laws (tests hold them): no text raises; every letter of a text without markup is in the tree, and every address that is
-defined; time grows with the length alone, as nesting is bounded: emphasis deeper than `DEEPEST_STYLE` has no effect, and a
+Laws (tests hold them): no text raises; every letter of a text without markup is in the tree, every address that is defined, every
+cell of a table and every number of a list; a text of which its blocks show nothing is shown as it was written; time grows with the length alone, as nesting is bounded: emphasis deeper than `DEEPEST_STYLE` has no effect, and a
 text whose blocks are nested deeper than any person would (`DEEPEST_BLOCK` levels, a list counting two) is shown as it was
 written.
 """
@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import cast
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block.table import escapedSplit
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 
 from adapters.text import document as doc
-from adapters.text.footnotes import defining, footnote, raised
-from adapters.text.growing import heal, hold, multiplies
+from adapters.text.footnotes import defining, footnote, labels_of, raised
+from adapters.text.growing import end_of_containers, heal, hold, multiplies
 from agent_core.records import dataclass
 
 DEEPEST_BLOCK = 40
@@ -44,6 +45,27 @@ _GROWING = "growing"
 def _any_link(url: str) -> bool:
     """Every address makes a link: whoever shows it judges its scheme."""
     return bool(url)
+
+
+def _whole_rows(state: StateCore) -> None:
+    """What a table's row has behind its last column stands in that column, with its bars: the library leaves it out."""
+    lines: list[str] = []
+    last: Token | None = None
+    columns = 0
+    for token in state.tokens:
+        match token.type:
+            case "tr_open":
+                columns = 0
+            case "inline":
+                last, columns = token, columns + 1
+            case "tr_close" if last is not None and last.map:
+                lines = lines or state.src.split("\n")
+                line = lines[last.map[0]]
+                cells = escapedSplit(line[end_of_containers(line) :].strip().removeprefix("|"))
+                if more := " | ".join(cell.strip() for cell in cells[columns:]).rstrip(" |"):
+                    last.content = f"{last.content} | {more}"
+            case _:
+                pass
 
 
 def _heal_last(state: StateCore) -> None:
@@ -119,6 +141,7 @@ def _reader() -> MarkdownIt:
     reader.inline.ruler.before("link", "footnote", footnote)
     reader.block.ruler.at("reference", defining)
     reader.core.ruler.after("block", "heal", _heal_last)
+    reader.core.ruler.after("block", "rows", _whole_rows)
     return reader
 
 
@@ -163,8 +186,11 @@ def _placed(
         return Placed(_as_written(text))
     builder = _Builder()
     blocks = builder.build(tokens)
-    found = cast("Mapping[str, object]", env["references"])
-    return Placed(blocks if growing else blocks + _unused_definitions(tokens, env), tuple(builder.lines), found)
+    if not growing:
+        blocks += _unused_definitions(tokens, env)
+        if not doc.is_seen(blocks):
+            return Placed(_as_written(text))
+    return Placed(blocks, tuple(builder.lines), cast("Mapping[str, object]", env["references"]))
 
 
 def read(markdown: str, *, growing: bool, plain: bool) -> tuple[doc.Block, ...]:
@@ -185,12 +211,13 @@ def _unused_definitions(tokens: Sequence[Token], env: Mapping[str, object]) -> t
     children = [child for token in tokens for child in token.children or ()]
     used = {child.attrs.get("href", child.attrs.get("src")) for child in children}
     lines: list[doc.Inline] = []
+    labels = labels_of(env)
     for label, definition in defined.items():
         url = str(definition["href"])
         if url not in used:
             lines += [
                 *([doc.LineBreak()] if lines else []),
-                doc.Text(_label(label)),
+                doc.Text(_label(labels.get(label, label))),
                 doc.Link(url, (doc.Text(url),)),
             ]
     return (doc.Paragraph(tuple(lines)),) if lines else ()
@@ -198,7 +225,7 @@ def _unused_definitions(tokens: Sequence[Token], env: Mapping[str, object]) -> t
 
 def _label(label: str) -> str:
     shown = raised(label)
-    return f"[{label.lower()}]: " if shown == label else f"{shown} "
+    return f"[{label}]: " if shown == label else f"{shown} "
 
 
 def _is_finished(text: str) -> bool:
@@ -230,6 +257,8 @@ class _OpenBlock:
     cells: list[doc.Cell] = field(default_factory=list[doc.Cell])
     aligns: list[doc.Align] = field(default_factory=list[doc.Align])
     rows: list[tuple[doc.Cell, ...]] = field(default_factory=list[tuple[doc.Cell, ...]])
+    written: str = ""
+    """The number of the item before, as it was written."""
     loose: bool = False
 
 
@@ -287,7 +316,10 @@ class _Builder:
                 top.blocks.append(doc.Quote(tuple(done.blocks)))
             case "list_item_open":
                 top.loose = top.loose or done.loose
-                top.items.append(_item(done.blocks))
+                written, before = done.token.info, top.written
+                follows = not before or written == before or int(written) == int(before) + 1
+                top.items.append(replace(_item(done.blocks), number=None if follows else int(written)))
+                top.written = written
             case "bullet_list_open":
                 top.blocks.append(doc.BulletList(tuple(done.items), not done.loose))
             case "ordered_list_open":

@@ -119,6 +119,7 @@ function element(name, facts, children) {
     default: {
       const plainly = node(PLAIN.includes(name) ? name : "span", facts.align ? `to-${facts.align}` : "");
       if (name === "ol") /** @type {HTMLOListElement} */ (plainly).start = facts.start;
+      if (facts.value !== undefined) /** @type {HTMLLIElement} */ (plainly).value = facts.value;
       return both(plainly);
     }
   }

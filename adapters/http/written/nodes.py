@@ -80,7 +80,7 @@ def _item(item: doc.Item, tight: bool, room: Room) -> list[Json]:
             inside += inlines(each.children, room)
         else:
             inside.append(block(each, room))
-    return ["li", None, *inside]
+    return ["li", None if item.number is None else {"value": item.number}, *inside]
 
 
 def _table(table: doc.Table, room: Room) -> list[Json]:

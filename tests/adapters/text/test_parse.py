@@ -29,8 +29,11 @@ from adapters.text.document import (
     Strike,
     Table,
     Text,
+    inline_text,
 )
+from adapters.text.flatten import flatten
 from adapters.text.parse import parse
+from adapters.text.styled import is_visible
 from tests.adapters.text.seen import letters
 from tests.adapters.text.strategies import SAMPLES, markdowns
 
@@ -237,3 +240,74 @@ def test_a_footnote_that_is_an_address_is_a_link() -> None:
     assert parse("[^3]: https://example.org/b")[0] == Paragraph(
         (Text("³ "), Link("https://example.org/b", (Text("https://example.org/b"),)))
     )
+
+
+NOTHING_TO_SEE = [
+    "> ",
+    ">\n>\n> >",
+    "#",
+    "## ",
+    "```\n```",
+    "```only info\n```",
+    "&nbsp;",
+    "&#8203;",
+    "![]()",
+    "> ```\n> ```",
+]
+
+
+@pytest.mark.parametrize("markdown", NOTHING_TO_SEE)
+def test_what_its_blocks_do_not_show_is_shown_as_it_was_written(markdown: str) -> None:
+    said = "\n".join(doc_text(block) for block in parse(markdown))
+    assert said.replace("\n", "").split() == markdown.replace("\n", "").split()
+    assert is_visible(flatten(parse(markdown)).text)
+    assert not parse(markdown, growing=True) or is_visible(markdown)
+
+
+def doc_text(block: Block) -> str:
+    assert isinstance(block, Paragraph)
+    return inline_text(block.children, "\n")
+
+
+def test_what_is_no_address_defines_nothing_and_stays_where_it_stands() -> None:
+    assert flatten(parse("Log:\n\n[INFO]: started\n[WARN]: config.yaml\n\nend [INFO]")).text == (
+        "Log:\n\n[INFO]: started\n[WARN]: config.yaml\n\nend [INFO]"
+    )
+    twice = flatten(parse("[Docs]: http://a.bc\n[docs]: http://d.ef\n\nRead them.")).text
+    assert twice == "docs: http://d.ef\n\nRead them."  # a link to the first one
+    assert flatten(parse("[Some Docs]: http://a.bc\n\nRead.")).text == "Read.\n\n[Some Docs]: http://a.bc"
+
+
+@pytest.mark.parametrize(
+    "markdown", ["[1]: https://a.bc\n\nx", "[INFO]: started\n\nx", "x\n\n[N]: mailto:a@b.cd", "> [a]: tg://x"]
+)
+def test_what_may_become_a_definition_is_not_shown_before_it_is_none(markdown: str) -> None:
+    whole = flatten(parse(markdown)).text
+    for length in range(markdown.index("]") + 1, len(markdown)):
+        assert whole.startswith(flatten(parse(markdown[:length], growing=True)).text)
+
+
+@pytest.mark.parametrize("before", ["", "> ", "- x\n\n  "])
+def test_a_row_loses_none_of_its_cells(before: str) -> None:
+    rest = "\n" + ("> " if before == "> " else "  " if before else "")
+    table = before + rest.join(
+        ["| a | b |", "|---|---|", "| 1 | 2 | three | four |", "| `x|y` | z |", "|5|", "|6|7| |"]
+    )
+    shown = flatten(parse(table), width=200).text
+    assert "1  | 2 | three | four" in shown
+    assert "`x | y` | z" in shown
+    assert "7 |" not in shown
+
+
+@pytest.mark.parametrize(
+    ("markdown", "numbers"),
+    [
+        ("1. a\n1. b\n1. c", [1, 2, 3]),
+        ("2. a\n4. b\n9. c\n10. d", [2, 4, 9, 10]),
+        ("3. a\n2. b\n1. c", [3, 2, 1]),
+        ("1. a\n1. b\n\n5. c\n6. d\n\n0. e", [1, 2, 5, 6, 0]),
+    ],
+)
+def test_a_list_has_the_numbers_that_were_written(markdown: str, numbers: list[int]) -> None:
+    lines = [line for line in flatten(parse(markdown)).text.split("\n") if line]
+    assert [int(line.split(".")[0]) for line in lines] == numbers
