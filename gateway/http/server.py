@@ -130,9 +130,13 @@ async def open_doors(
     served.append(HttpRoute.DESCRIBE.served(_described(served)))
     app.add_routes(expecting(served))
     app.on_shutdown.append(mcp.aclose)
-    inner = () if hub.portion.whole else (introducing(keyring.learn),)
-    address.append(await _listening(config, app, inner, ids, hub.tell, stack))
+    address.append(await _listening(config, app, _learning(hub, keyring), ids, hub.tell, stack))
     return address[0]
+
+
+def _learning(hub: Hub, keyring: Keyring) -> Sequence[Middleware]:
+    """Where keys may be made at other gateways, one that is not known is asked for."""
+    return () if hub.portion.whole else (introducing(keyring.learn),)
 
 
 def _page_settings(config: Config, keyring: Keyring) -> WebSettings:

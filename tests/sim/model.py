@@ -167,7 +167,7 @@ class _Answer:
                 return what
         return None
 
-    async def in_frames(self, frames: Frames, take: Callable[[bytes], bool], most: int) -> None:  # noqa: ARG002
+    async def in_frames(self, frames: Frames, take: Callable[[bytes], bool], most: int) -> None:
         """As a body is read that is packed: its task is woken for each frame."""
         self._going.clear()
         frames.begins(self._going.set)

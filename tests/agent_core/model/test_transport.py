@@ -8,6 +8,7 @@ import errno
 import gzip
 import ssl
 import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -304,12 +305,14 @@ async def test_a_body_in_frames_is_read_without_its_task(
     async with answered(serve, tls=spoken) as line, body_of(line) as body:
         assert await body.next() == b"0 "
         frame = Frame(b"enough")
+        began = time.monotonic()
         await asyncio.wait_for(Counted(body.in_frames(Frames(), frame.take, 1_000)), 20)
+        frames = (time.monotonic() - began) / FRAME_SECONDS
         rest = b"".join(frame.came)
         while piece := await body.next():
             rest += piece
         assert rest == b"".join(b"%d " % number for number in range(1, 61)) + b"enough last"
-        assert len(frame.came) <= 20  # of sixty: a busy machine makes frames longer, never shorter
+        assert len(frame.came) <= frames + 2  # and not sixty times, unless the machine took a frame for each
         assert steps == 1
 
 
