@@ -51,6 +51,11 @@ def made(workspace: Path) -> None:
     workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
+def gone(workspace: Path) -> bool:
+    """Whether there is no such workspace any more; where those of all are not there, nobody knows."""
+    return not workspace.is_dir() and all(GUARDED[root]() for root in workspace.parents[:2] if root in GUARDED)
+
+
 def elsewhere(workspace: Path) -> str:
     """What is to be said besides, where a file is missing."""
     if not (workspace / ELSEWHERE).is_file():
