@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from agent_core.tools.mcp.servers import McpServers
     from gateway.chats.attachments import Attachments
     from gateway.chats.enclosed import EnclosedFiles
+    from gateway.storage.workfolder import WorkFolder
     from gateway.webhooks.sender import HookSender
 
 log = structlog.get_logger("gateway")
@@ -203,7 +204,8 @@ async def serving(
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
         laws = LawWatch(config.storage.url or paths.database, config.audit, clock)
         alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, laws, hooks)
-        health = _health(signals, watch, store, chats, hub, keeper, alerter)
+        folder = await _work_folder(config, paths, clock, stack)
+        health = _health(signals, watch, store, chats, hub, keeper, alerter, folder)
         metrics.begin(KnownAtStart(chats.names(), endpoints))
         metrics.read_from(GatewayParts(
             hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, laws, hooks
@@ -697,6 +699,17 @@ def _asked_routes(
     return [*asked, *_hook_routes(hooks, operators, ids)]
 
 
+async def _work_folder(config: Config, paths: Paths, clock: Clock, stack: AsyncExitStack) -> WorkFolder | None:
+    """What looks after the workspaces, where they lie in a place of their own."""
+    if config.tools.workspace is None and not config.storage.several:
+        return None
+    from gateway.storage.workfolder import WorkFolder
+
+    folder = WorkFolder(config.tools.workspace or paths.workspaces, clock)
+    await stack.enter_async_context(folder.running())
+    return folder
+
+
 def _health(
     signals: Signals,
     watch: StoreWatch,
@@ -705,6 +718,7 @@ def _health(
     hub: Hub,
     keeper: Keeper,
     alerter: Alerter,
+    folder: WorkFolder | None,
 ) -> Health:
     model_watch = ModelWatch()
     signals.listen(model_watch.on, ModelCalled)
@@ -719,6 +733,7 @@ def _health(
             model_answers=model_watch.answers,
             unclaimed=keeper.late_words(),
             damage=alerter.damage_words(),
+            folder=folder.words if folder is not None else "",
             alerts=alerter.open,
             incidents=len(hub.learning.open_incidents),
         )

@@ -27,6 +27,7 @@ from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
 from agent_core.text.tongue import clause, known_sentence, speak
 from agent_core.tools.base import UNLIMITED, NoRoom, Purse, Space
+from agent_core.tools.files.workspace import PathRefused, made
 from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, part_of, parts_of, quoted
 from gateway.limits.quotas import Quotas
 
@@ -219,7 +220,10 @@ async def put(workspace: Path, space: Space, name: str, data: bytes, text: bytes
 
 def save(workspace: Path, name: str, data: bytes) -> str:
     """Write a new file, unless the same is there already, under whatever name; an existing one is never overwritten."""
-    workspace.mkdir(parents=True, exist_ok=True)
+    try:
+        made(workspace)
+    except PathRefused as away:
+        raise OSError(str(away)) from away
     same = _same(workspace, data)
     if same:
         return same

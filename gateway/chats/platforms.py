@@ -223,7 +223,9 @@ def _supervisor(
     """What keeps an account connected."""
     platform, account = one.adapter.name.split("/")
     outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
-    return Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.chance.random, note, amiss)
+    made = Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.chance.random, note, amiss)
+    outbox.accounts.on_missed(platform, account, made.missed)
+    return made
 
 
 def _handlers(

@@ -38,7 +38,7 @@ FATAL_PAUSE_SECONDS = 300.0
 CLOSE_SECONDS = 5.0
 """How long an adapter may take to close its connections."""
 STAND_SECONDS, ANSWER_SECONDS = 30.0, 15.0
-"""How often one of several gateways asks the platform whether it is there, and how long it waits for that."""
+"""How often one of several gateways asks the platform whether it is there (sooner where a call to it has failed), and how long it waits for that."""
 SOUND_SECONDS = 60.0
 """An adapter that was up for so long begins its pauses anew."""
 
@@ -95,6 +95,15 @@ class Supervisor:
         self._failing: dict[str, float] = {}
         """Since when its connection, or calls, do not work, as far as that is known."""
         self.restarts = 0
+        self._missed = asyncio.Event()
+        self._missed_at: float | None = None
+        """Since when calls have perhaps not reached the platform, and nobody has asked it since."""
+
+    def missed(self) -> None:
+        """A call has perhaps not reached the platform: it is asked soon, and if it does not answer, that has begun now."""
+        if self._missed_at is None:
+            self._missed_at = self._clock.monotonic()
+        self._missed.set()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -149,7 +158,12 @@ class Supervisor:
         self._works(CALLS)
         if self.state is AdapterState.ELSEWHERE:
             self._works(CONNECTION)  # as far as anybody knows who has none
-        await asyncio.sleep(STAND_SECONDS)
+        self._missed.clear()
+        self._missed_at = None
+        await asyncio.sleep(min(LOOK_SECONDS, STAND_SECONDS))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STAND_SECONDS - LOOK_SECONDS):
+                await self._missed.wait()
 
     @property
     def failing_seconds(self) -> float:
@@ -157,7 +171,9 @@ class Supervisor:
         return max((self._clock.monotonic() - at + 0.001 for at in self._failing.values()), default=0.0)
 
     def _fails(self, what: str) -> None:
-        self._failing.setdefault(what, self._clock.monotonic())
+        now = self._clock.monotonic()
+        missed = self._missed_at if what == CALLS and self._missed_at is not None else now
+        self._failing.setdefault(what, missed)
 
     def _works(self, what: str) -> None:
         self._failing.pop(what, None)

@@ -55,9 +55,14 @@ class Accounts:
         self._clock = clock
         self._accounts: dict[tuple[str, str], PlatformAccount] = {}
         self._delivered_at: dict[tuple[str, str], float] = {}
+        self._on_missed: dict[tuple[str, str], Callable[[], None]] = {}
 
     def add(self, platform: str, account: str, one: PlatformAccount) -> None:
         self._accounts[platform, account] = one
+
+    def on_missed(self, platform: str, account: str, told: Callable[[], None]) -> None:
+        """Who is told when a call has perhaps not reached the platform."""
+        self._on_missed[platform, account] = told
 
     def of(self, address: ChatAddress) -> PlatformAccount:
         """The account of an address. Raises KeyError if it is not configured (any more)."""
@@ -75,10 +80,18 @@ class Accounts:
         """Something has reached a chat of this account."""
         self._delivered_at[address.platform, address.account] = self._clock.monotonic()
 
+    def missed(self, address: ChatAddress) -> None:
+        """A call has perhaps not reached the platform."""
+        self._on_missed.get((address.platform, address.account), _nothing)()
+
     def outbound_age(self, platform: str, account: str) -> float | None:
         """Seconds since something was delivered; None if nothing was yet."""
         at = self._delivered_at.get((platform, account))
         return None if at is None else self._clock.monotonic() - at
+
+
+def _nothing() -> None:
+    pass
 
 
 class Gates:
@@ -116,6 +129,10 @@ class Gates:
         _, chat = self._gate(address, whole=False)
         _, bot = self._gate(address, whole=True)
         return dict(zip(URGENCIES, map(max, chat.waits(now), bot.waits(now)), strict=True))
+
+    def missed(self, address: ChatAddress) -> None:
+        """A call has perhaps not reached the platform."""
+        self._accounts.missed(address)
 
     def passed(self, address: ChatAddress) -> None:
         """A call goes out."""

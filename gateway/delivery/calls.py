@@ -99,7 +99,12 @@ class ChatCalls:
 
     async def ask(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str | None:
         """A call that changes nothing."""
-        return await called(call, self.address.platform.capitalize(), seconds)
+        try:
+            return await called(call, self.address.platform.capitalize(), seconds)
+        except CallFailed as error:
+            if error.fate in (Fate.NOT_SENT, Fate.UNKNOWN):
+                self._gates.missed(self.address)
+            raise
 
     async def attempt(self, call: Awaitable[str | None]) -> CallFailed | None:
         """A call that nobody misses if it fails; why it did."""

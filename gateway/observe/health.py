@@ -67,6 +67,8 @@ class Vitals:
     """What an earlier process left and nobody could take up yet, in words; empty if there is nothing."""
     damage: str = ""
     """What of the database is damaged, in words."""
+    folder: str = ""
+    """What is wrong with the folder of the workspaces, in words."""
     alerts: Sequence[Condition] = ()
     incidents: int = 0
 
@@ -106,6 +108,7 @@ def judge(vitals: Vitals) -> HealthVerdict:
     not_well += [MODEL_WORDS] if not vitals.model_answers else []
     not_well += [vitals.unclaimed] if vitals.unclaimed else []
     not_well += [vitals.damage] if vitals.damage else []
+    not_well += [vitals.folder] if vitals.folder else []
     told = [alert.words for alert in vitals.alerts if not _said(alert, vitals)]
     if vitals.incidents:
         told.append(

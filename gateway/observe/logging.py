@@ -271,7 +271,14 @@ def _straight(self: Any, method: str, event: str, /, **facts: Any) -> None:
 
 
 AGAIN_AND_AGAIN = frozenset(
-    {"storage.unavailable", "slices.not_collected", "slices.not_looked", "slices.not_told", "slices.people_not_read"}
+    {
+        "storage.unavailable",
+        "storage.calls_lost",
+        "slices.not_collected",
+        "slices.not_looked",
+        "slices.not_told",
+        "slices.people_not_read",
+    }
 )
 AND_SO_ON = (".storage_unavailable", ".not_stored")
 """How the names of others end. All these are said by whoever needs the storage, at each try."""

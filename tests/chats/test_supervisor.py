@@ -97,7 +97,7 @@ async def test_pauses_grow_until_it_was_sound_and_are_as_long_as_the_platform_wa
         if not adapter.lives:
             raise Over
 
-    names = SimpleNamespace(sleep=sleep, ensure_future=asyncio.ensure_future, wait=asyncio.wait)
+    names = SimpleNamespace(sleep=sleep, ensure_future=asyncio.ensure_future, wait=asyncio.wait, Event=asyncio.Event)
     monkeypatch.setattr(supervisor, "asyncio", names)
     one = Supervisor(cast("Any", adapter), adapter.clock, lambda: None, _no_share, lambda _: None)
     with capture_logs(), pytest.raises(Over):
@@ -192,6 +192,34 @@ async def test_it_is_known_for_how_long_the_platform_is_not_reached_with_a_conne
             await until(failing=True)
             adapter.state = ""
             await until(failing=False)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_a_call_that_failed_has_the_platform_asked_soon_and_begins_the_time_for_which_it_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever does not have the connection learns it by what it sends, not by asking each half minute."""
+    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
+    adapter = Stands(FakeClock())
+    one = Supervisor(cast("Any", adapter), adapter.clock, lambda: None, lambda: 0.0, lambda _: None)
+    with capture_logs():
+        working = asyncio.create_task(one.stand())
+        async with asyncio.timeout(10):
+            for asked in (1, 2):
+                while adapter.asked < asked:
+                    await asyncio.sleep(0.005)
+                one.missed()
+            while adapter.asked < 3:
+                await asyncio.sleep(0.005)
+        assert not one.failing_seconds, "it answers: the calls failed for themselves"
+        adapter.away = True
+        one.missed()
+        adapter.clock.now += 4_000
+        async with asyncio.timeout(10):
+            while not one.failing_seconds:
+                await asyncio.sleep(0.005)
+        assert one.failing_seconds > 4
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
 

@@ -108,3 +108,46 @@ def test_what_an_earlier_version_kept_for_itself_is_put_where_all_look(tmp_path:
     assert [one.name for one in own.iterdir()] == ["b"], "what is there already is not replaced"
     (own / "c").mkdir()
     share_spool(own, own / "b" / "note.txt")  # nothing can be made there: it is logged, and the gateway serves
+
+
+async def warnings(url: str) -> list[str]:
+    async with aiohttp.ClientSession() as http, http.get(f"{url}/readyz") as response:
+        assert response.status == 200, "messages are taken all the same"
+        return (await response.json()).get("warnings", [])
+
+
+async def test_a_folder_whose_disk_is_taken_away_is_noticed_and_nothing_is_written_in_its_place(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    """What stands there is the bare directory on which the disk was mounted: what is written to it is hidden when that is back."""
+    database = await new_database(postgres_server, template="migrated")
+    async with cluster(tmp_path, "telegram", database) as all_:
+        one = await all_.begin("first")
+        harness, root = all_.harness, tmp_path / "workspaces"
+        await harness.ready()
+        people = [harness.person("Ada"), harness.person("Bo")]
+        places = [harness.private(person) for person in people]
+        harness.say(places[0], people[0], "write a.txt: one")
+        await answer(harness, places[0], "Done: ")
+        assert await warnings(one.url) == []
+        root.rename(tmp_path / "unmounted")
+        root.mkdir()
+        async with asyncio.timeout(PATIENT_SECONDS):
+            while not any("is its disk or share mounted" in words for words in await warnings(one.url)):
+                await asyncio.sleep(0.1)
+        for place, person in zip(places, people, strict=True):
+            harness.say(place, person, "write b.txt: two")
+            await answer(harness, place, "Files cannot be used just now")
+        harness.attach(places[1], people[1], "notes.txt", b"seven", "text/plain", "say answered")
+        await answer(harness, places[1], "answered")
+        assert [*root.rglob("*.txt")] == []
+        root.rename(tmp_path / "bare")
+        (tmp_path / "unmounted").rename(root)
+        async with asyncio.timeout(PATIENT_SECONDS):
+            while await warnings(one.url):
+                await asyncio.sleep(0.1)
+        harness.say(places[0], people[0], "usetool read_file " + json.dumps({"path": "a.txt"}))
+        await answer(harness, places[0], "one")
+        said = [json.loads(line)["event"] for line in one.log.read_text().splitlines() if line.startswith("{")]
+        assert (said.count("workspace.away"), said.count("workspace.back")) == (1, 1)
+        all_.sound()

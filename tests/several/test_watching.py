@@ -215,7 +215,7 @@ async def test_who_watches_at_a_gateway_that_is_cut_off_is_told_soon_and_led_to_
             again = Stream(second, talk, f"slow {WORDS}", "watched")
             await again.watch()
             assert again.text.strip() == WORDS
-            assert stream.text.split("\n\n(")[0] in WORDS, "and what was shown was true"
+            assert stream.text.split("\n\n[")[0].strip() in WORDS, "and what was shown was true"
             way.silent = False
             await all_.even(2)
             all_.sound()

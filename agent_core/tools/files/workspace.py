@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -35,6 +35,25 @@ class FileMissing(PathRefused):
 
 class FolderNotEmpty(PathRefused):
     """It holds something, and is not removed with that."""
+
+
+GUARDED: dict[Path, Callable[[], bool]] = {}
+"""Where workspaces lie, each with what says whether it is there: what stands in the place of a disk that was taken away is none."""
+AWAY = "Files cannot be used just now: the disk or share on which they lie is not there. Say so to the person, and go on without them."
+
+
+def made(workspace: Path) -> None:
+    """Make a workspace's folder, where there is none. Raises `PathRefused` where those of all are not there."""
+    if not workspace.is_dir():
+        for root in workspace.parents[:2]:
+            if (there := GUARDED.get(root)) is not None and not there():
+                raise PathRefused(AWAY)
+    workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def gone(workspace: Path) -> bool:
+    """Whether there is no such workspace any more; where those of all are not there, nobody knows."""
+    return not workspace.is_dir() and all(GUARDED[root]() for root in workspace.parents[:2] if root in GUARDED)
 
 
 def elsewhere(workspace: Path) -> str:
@@ -73,7 +92,7 @@ def names_of(path: str) -> list[str]:
 def folder(workspace: Path, names: list[str], *, create: bool = False) -> Generator[int]:
     """A descriptor of the folder `names` below the workspace. Raises `PathRefused`; with `create`, makes what is missing."""
     if create:
-        workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made(workspace)
     try:
         here = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:

@@ -29,6 +29,7 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.errors import StorageUnavailable
 from agent_core.tools.base import UNLIMITED, NotPossible, Space
+from agent_core.tools.files.workspace import gone, made
 from agent_core.tools.followup import FOLLOW_UP_CHARS, FollowUps
 from agent_core.tools.sandbox.ends import CommandEnd, EndCause
 from agent_core.tools.sandbox.terms import ENGINES, ShellTerms
@@ -359,7 +360,7 @@ class ShellCommands:
                 continue
             if record is None and time.time() - folder.stat().st_mtime < SWEEP_SECONDS:
                 continue  # it is being put down
-            old = record is None or self._clock.now_ms() - record.at > KEPT_MS or not Path(record.workspace).is_dir()
+            old = record is None or self._clock.now_ms() - record.at > KEPT_MS or gone(Path(record.workspace))
             if old and not is_watched(folder):
                 shutil.rmtree(folder, ignore_errors=True)
                 with suppress(OSError):
@@ -367,7 +368,7 @@ class ShellCommands:
 
 
 def _put_down(folder: Path, record: CommandRecord) -> None:
-    Path(record.workspace).mkdir(parents=True, exist_ok=True, mode=0o700)
+    made(Path(record.workspace))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     put_whole(folder, COMMAND, encoded(record))
     sync_folder(folder.parent)

@@ -1,0 +1,82 @@
+"""Whether the folder of the workspaces is still the one with which this gateway began: its disk may be unmounted, and its share vanish or hang.
+
+A directory is known by a number that lies in it. Where that is missing, something else stands in its place (the bare directory on which the disk was
+mounted): what is written there is hidden as soon as the disk is back. So no workspace is begun in it, and whoever asks how the gateway is doing is told.
+
+Loaded where `[tools] workspace` names a place, or several gateways share one; what lies beside the state goes with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import structlog
+
+from agent_core.beside import beside
+from agent_core.ports import Clock
+from agent_core.tools.files.workspace import GUARDED
+from gateway.several.files import MOST_BYTES, NUMBER, number_of
+
+log = structlog.get_logger("storage")
+
+LOOK_SECONDS = 5.0
+PATIENCE_SECONDS = 3.0
+"""A share that hangs keeps a thread: one, however often it is looked."""
+NOT_THERE = (
+    "The folder for files ({root}) is not the one with which this gateway began: is its disk or share mounted? No new folder is made in it, and files "
+    "that people send are not taken."
+)
+SILENT = "The folder for files ({root}) does not answer: does its disk or share hang?"
+
+
+class WorkFolder:
+    """`words` say what is wrong with it; empty if nothing is."""
+
+    def __init__(self, root: Path, clock: Clock) -> None:
+        self.words = ""
+        self._root = root
+        self._clock = clock
+        self._number = ""
+        self._since = 0.0
+        self._looking: asyncio.Future[bool] | None = None
+
+    def there(self) -> bool:
+        """Whether it is there, by asking it. From any thread."""
+        try:
+            with (self._root / NUMBER).open() as file:
+                return file.read(MOST_BYTES).strip() == self._number
+        except (OSError, ValueError):
+            return False
+
+    async def look(self) -> None:
+        """Bring `words` up to date, and tell the log if they are others."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().run_in_executor(None, self.there)
+        done, _ = await asyncio.wait({self._looking}, timeout=PATIENCE_SECONDS)
+        words = "" if done and self._looking.result() else (NOT_THERE if done else SILENT).format(root=self._root)
+        before, self.words = self.words, words
+        if words and words != before:
+            self._since = self._since or self._clock.monotonic()
+            log.error("workspace.away", folder=str(self._root), words=words)
+        elif before and not words:
+            log.warning("workspace.back", folder=str(self._root), seconds=round(self._clock.monotonic() - self._since))
+            self._since = 0.0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """It is looked after for the block."""
+        self._number = await asyncio.to_thread(number_of, self._root)
+        GUARDED[self._root] = self.there
+        try:
+            async with beside(self._look_again(), "workspaces"):
+                yield
+        finally:
+            GUARDED.pop(self._root, None)
+
+    async def _look_again(self) -> None:
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_SECONDS)
