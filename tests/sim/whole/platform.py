@@ -38,9 +38,8 @@ from agent_core.ports import Clock
 from tests.sim.whole.service import Event, Service
 
 NAME = "sim"
-TEXT_LIMIT = 400
-"""Characters of a message: so few that answers have several parts."""
-ROOM_FOR_LABEL = 160
+TEXT_LIMIT = 40
+"""Characters of a part: so few that answers have several, though what the model says is short."""
 RATE = Rate(burst=20, interval_ms=50)
 CHANNEL = "events"
 
@@ -58,7 +57,7 @@ WORLD: list[World] = []
 
 def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
     """See `ChatPort.parts`."""
-    texts = split(flatten(read(markdown, growing=growing, plain=plain)), TEXT_LIMIT - ROOM_FOR_LABEL, len)
+    texts = split(flatten(read(markdown, growing=growing, plain=plain)), TEXT_LIMIT, len)
     return tuple(text for text in texts if text.text.strip())
 
 
