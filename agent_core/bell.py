@@ -13,6 +13,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from contextvars import Context, copy_context
+from typing import Protocol
 
 FRAME_SECONDS = 0.05
 """How often a watcher is shown text on its way."""
@@ -43,12 +44,12 @@ class Frames:
         self._latest = 0
         """How many shared the latest one."""
 
-    def begins(self, callback: Callable[[], None]) -> None:
-        """Call it, once, when the next frame begins. It must not raise."""
+    def begins(self, callback: Callable[[], None], context: Context | None = None) -> None:
+        """Call it, once, when the next frame begins, in this context or a copy of the one of here. It must not raise."""
         if not self._waiting:
             seconds = LONG_SECONDS if self._latest >= MANY else FRAME_SECONDS
             self.loop.call_at(next_frame(self.loop.time(), seconds=seconds), self._begin)
-        self._waiting.append((copy_context(), callback))
+        self._waiting.append((copy_context() if context is None else context, callback))
 
     def _begin(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -62,16 +63,24 @@ class Frames:
             self.loop.call_soon(self._call, waiting[TOGETHER:])
 
 
+class Reader(Protocol):
+    """Whoever takes new text where it comes."""
+
+    def new_text(self) -> bool:
+        """There is some; whether it was taken. It must not raise."""
+        ...
+
+
 class Bell:
     """Ring it, and `wait` returns. One task waits at a time. Make it inside the event loop; `close` it at the end."""
 
-    __slots__ = ("_context", "_deadline", "_frame", "_loop", "_rang", "_text", "_text_at", "_timer", "_waiter")
+    __slots__ = ("_context", "_deadline", "_frame", "_loop", "_rang", "_reader", "_text_at", "_timer", "_waiter")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._rang = False
         self._waiter: asyncio.Future[None] | None = None
-        self._text: Callable[[], bool] | None = None
+        self._reader: Reader | None = None
         self._context: Context | None = None
         self._frame: asyncio.TimerHandle | None = None
         self._text_at = -math.inf
@@ -103,25 +112,25 @@ class Bell:
         self._ring_for_text()
 
     def _ring_for_text(self) -> None:
-        waiter, text, context = self._waiter, self._text, self._context
+        waiter, reader, context = self._waiter, self._reader, self._context
         asleep = waiter is not None and not waiter.done() and not self._rang
-        if text is None or context is None or not asleep or not context.run(text):
+        if reader is None or context is None or not asleep or not context.run(reader.new_text):
             self.ring()
 
-    async def wait(self, timeout_seconds: float, text: Callable[[], bool] | None = None) -> bool:
-        """True once it rang since the last wait; False if it does not within the time. For new text `text` is called in its place, in the context of
-        whoever waits; where it says so (True), nobody is woken. It must not raise."""
+    async def wait(self, timeout_seconds: float, reader: Reader | None = None) -> bool:
+        """True once it rang since the last wait; False if it does not within the time. Of new text `reader` is told in its place, in the context of
+        whoever waits; where that takes it, nobody is woken."""
         if not self._rang:
             self._waiter = self._loop.create_future()
-            if text is not None:
-                self._text, self._context = text, copy_context()
+            if reader is not None:
+                self._reader, self._context = reader, copy_context()
             self._deadline = self._loop.time() + timeout_seconds
             if self._timer is None or self._timer.when() > self._deadline:
                 self._arm()
             try:
                 await self._waiter
             finally:
-                self._waiter = self._text = self._context = None
+                self._waiter = self._reader = self._context = None
                 self._deadline = math.inf
         rang, self._rang = self._rang, False
         return rang

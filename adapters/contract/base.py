@@ -8,7 +8,7 @@ always enough to show; nothing has to be remembered between two sights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
@@ -279,14 +279,22 @@ class LeftOpen:
 Sight: TypeAlias = Queued | Showing | Ended | LeftOpen
 
 
+class TextReader(Protocol):
+    """Whoever is shown text as it comes."""
+
+    def shown(self, sight: Showing) -> bool:
+        """Text has come, and nothing else is new; whether it was taken. It must not raise."""
+        ...
+
+
 class Follower(Protocol):
     """Follows one accepted message to its end."""
 
-    async def next(self, timeout_seconds: float, text: Callable[[Showing], bool] | None = None) -> Sight | None:
+    async def next(self, timeout_seconds: float, reader: TextReader | None = None) -> Sight | None:
         """The next sight (at most one every 25 ms), or None if there is nothing to tell within the time. Last comes `Ended` or `LeftOpen`.
 
-        A silence is told although nothing changes: what is waited for, and how long already. Where only text has come, `text` is called with what is
-        to be seen; if it has taken that (True), whoever waits is not woken for it. It must not raise.
+        A silence is told although nothing changes: what is waited for, and how long already. Where only text has come, `reader` is shown
+        it; if that takes it, whoever waits is not woken for it.
         """
         ...
 

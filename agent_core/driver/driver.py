@@ -479,12 +479,12 @@ class TurnDriver:
 
     def content(self, events: Sequence[Event]) -> None:
         """Content from the model: into the turn at once, into the journal soon, to the watchers by the frame."""
-        if self.turn.exit is not None:
+        turn = self.seen.turn
+        if turn.exit is not None:
             return
         self.active_at = self._world.clock.monotonic()
         if not self.first_content_at:
             self.first_content_at = self._time.now_ms()
-        turn = self.turn
         if self._time.ahead:
             events = [self._time.counted(event) for event in events]
         for event in events:

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import field, replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import orjson
@@ -415,6 +414,7 @@ class _Call:
         "_redactor",
         "_request",
         "_sink",
+        "_steady",
         "_toolless",
         "answered",
         "any_content",
@@ -449,6 +449,8 @@ class _Call:
         self._toolless = bool(request.tools) and without_tools(request.manners)
         """That it was asked without the tools on offer has yet to be said."""
         self._content_began = 0.0
+        self._steady: tuple[BodyReader, Limit, bool] | None = None
+        """What reads the stream, its limit, and whether the reason for its end had come, while it is read by frames."""
         self._blank: asyncio.TimerHandle | None = None
         self._made = 0
         """How much it has made beside text: that is life as well."""
@@ -519,8 +521,8 @@ class _Call:
                 self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
             if self._goes_on(len(data), finished=finished):
                 data = head = b""  # a stream that waits holds nothing of what was read
-                take = partial(self._take_frame, body, guard, finished=finished)
-                await answer.in_frames(self._frames, take, PART_BYTES)
+                self._steady = body, guard, finished
+                await answer.in_frames(self._frames, self, PART_BYTES)
             if self._over():
                 break
             if self._reader.finish_reason and not finished:
@@ -531,8 +533,10 @@ class _Call:
             self._take(body.finish(self._clock.now_ms()), guard, finished=finished)
         return self._ended(answer.status, body.stray)
 
-    def _take_frame(self, body: BodyReader, guard: Limit, data: bytes, *, finished: bool) -> bool:
+    def take_frame(self, data: bytes) -> bool:
         """What a frame of a steady stream has brought; whether it goes on so."""
+        assert self._steady is not None
+        body, guard, finished = self._steady
         self._take(body.feed(data, self._clock.now_ms()), guard, finished=finished)
         return self._goes_on(len(data), finished=finished)
 

@@ -16,10 +16,11 @@ import os
 import re
 import ssl
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextvars import copy_context
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -261,16 +262,11 @@ class ModelAnswer:
         elif self._frame is not None and not self._frame.done():
             self._frame.set_result(None)
 
-    async def in_frames(self, frames: Frames, take: Callable[[bytes], bool], most: int) -> None:
-        """Have it read once a frame, and as soon as something comes where a frame brought nothing, without this task: it is woken when `take` says of what
-        came that this is no way any more, and for the end and what is larger than `most`, which `next` has. Raises what `take` raises."""
+    def in_frames(self, frames: Frames, taker: Taker, most: int) -> asyncio.Future[None]:
+        """Have it read once a frame, and as soon as something comes where a frame brought nothing, without a task: over when the taker says of what came
+        that this is no way any more, and for the end and what is larger than `most`, which `next` has. Raises what the taker raises."""
         self.rest()
-        if self._body is None:
-            frames.begins(self.go_on)
-            return
-        reading = _InFrames(self, self._body, frames, take, most)
-        await reading.over
-        self.go_on()
+        return _InFrames(self, self._body, frames, taker, most).over
 
     def come(self, most: int) -> bytes:
         """What is there of a body that rests, in the socket as well, up to `most` bytes; nothing if there is none, or more, or what is to be raised."""
@@ -307,34 +303,46 @@ class ModelAnswer:
         return connection.transport if connection is not None else None
 
 
+class Taker(Protocol):
+    """Whoever takes what comes of a steady body."""
+
+    def take_frame(self, data: bytes) -> bool:
+        """It has come; whether that is the way to go on."""
+        ...
+
+
 class _InFrames:
-    """How a steady body is read: see `ModelAnswer.in_frames`."""
+    """How a steady body is read: see `ModelAnswer.in_frames`. One that is packed is read by its task, which is woken once a frame."""
 
-    __slots__ = ("_answer", "_body", "_frames", "_most", "_take", "over")
+    __slots__ = ("_answer", "_body", "_context", "_frames", "_most", "_taker", "over")
 
-    def __init__(
-        self, answer: ModelAnswer, body: TokenBody, frames: Frames, take: Callable[[bytes], bool], most: int
-    ) -> None:
+    def __init__(self, answer: ModelAnswer, body: TokenBody | None, frames: Frames, taker: Taker, most: int) -> None:
         self._answer = answer
         self._body = body
         self._frames = frames
-        self._take = take
+        self._taker = taker
         self._most = most
+        self._context = copy_context()
         self.over: asyncio.Future[None] = frames.loop.create_future()
         """Done when a task is needed; cancelled with whoever waits."""
-        frames.begins(self._begins)
+        frames.begins(self._begins, self._context)
 
     def _begins(self) -> None:
         """A frame."""
         if self.over.done():
             return
-        if data := self._answer.come(self._most):
+        if self._body is not None and (data := self._answer.come(self._most)):
             self._taken(data)
-        elif self._body.here or not self._answer.waits:
-            self.over.set_result(None)
+        elif self._body is None or self._body.here or not self._answer.waits:
+            self._leave()
         else:
             self._answer.go_on()
-            self._body.change().add_done_callback(self._came)
+            self._body.change().add_done_callback(self._came, context=self._context)
+
+    def _leave(self) -> None:
+        """Let the task go on."""
+        self._answer.go_on()
+        self.over.set_result(None)
 
     def _came(self, _: asyncio.Future[None]) -> None:
         """Something is here that no frame had found."""
@@ -343,19 +351,19 @@ class _InFrames:
         if data := self._answer.come(self._most):
             self._taken(data)
         else:
-            self.over.set_result(None)
+            self._leave()
 
     def _taken(self, data: bytes) -> None:
         try:
-            steady = self._take(data)
+            steady = self._taker.take_frame(data)
         except Exception as error:  # noqa: BLE001 - it belongs to the task that waits
             self.over.set_exception(error)
             return
         if steady:
             self._answer.rest()
-            self._frames.begins(self._begins)
+            self._frames.begins(self._begins, self._context)
         else:
-            self.over.set_result(None)
+            self._leave()
 
 
 def _handle_of(transport: asyncio.Transport) -> int:

@@ -6,12 +6,22 @@ They hold no state of their own that could be lost: whatever they were last, the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
-from functools import partial
 from types import TracebackType
 
-from adapters.contract.base import Ended, LeftOpen, MessageState, Queued, SessionKey, Showing, Sight, Ticket, TurnSight
+from adapters.contract.base import (
+    Ended,
+    LeftOpen,
+    MessageState,
+    Queued,
+    SessionKey,
+    Showing,
+    Sight,
+    TextReader,
+    Ticket,
+    TurnSight,
+)
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import kept_back
@@ -76,6 +86,7 @@ class MessageFollower:
         "_end_alone",
         "_far",
         "_queue",
+        "_reader",
         "_running",
         "_shown",
         "_ticket",
@@ -91,6 +102,7 @@ class MessageFollower:
         self._running: Running | None = None
         """What runs it, once that is known; it rings the bell, too."""
         self._queue: SessionQueue | None = None
+        self._reader: TextReader | None = None
         self._told: Queued | None = None
         self._far: FarMessage | None = None
         self._due = Due()
@@ -150,11 +162,11 @@ class MessageFollower:
             self._running.driver.seen.unsubscribe(self._bell)
             self._running = None
 
-    async def next(self, timeout_seconds: float, text: Callable[[Showing], bool] | None = None) -> Sight | None:
+    async def next(self, timeout_seconds: float, reader: TextReader | None = None) -> Sight | None:
         """See `adapters.contract.base.Follower.next`."""
         clock = self._watching.clock
         until = clock.monotonic() + timeout_seconds
-        taken = partial(self._text, text) if text is not None else None
+        self._reader = reader
         while True:
             if self._running is None:
                 self._attach()
@@ -162,7 +174,10 @@ class MessageFollower:
                 return LeftOpen(self._shown.turn, self._shown.view) if self._shown is not None else NOT_SEEN
             left = until - clock.monotonic()
             if self._running is not None:
-                driver, changed = self._running.driver, await self._bell.wait(max(0.0, left), taken)
+                driver, changed = (
+                    self._running.driver,
+                    await self._bell.wait(max(0.0, left), self if reader is not None else None),
+                )
                 if changed and self._end_alone and not driver.seen.over:
                     continue  # it was the queue's
                 return self._sight(driver, changed=changed)
@@ -181,12 +196,12 @@ class MessageFollower:
         told, self._told = self._told, now or self._told
         return now if now != told else None
 
-    def _text(self, text: Callable[[Showing], bool]) -> bool:
-        """There is more text; whether `text` has taken it."""
-        if self._running is None or self._running.driver.seen.over:
+    def new_text(self) -> bool:
+        """There is more text; whether the reader has taken it."""
+        if self._running is None or self._reader is None or self._running.driver.seen.over:
             return False
         driver = self._running.driver
-        return text(Showing(driver.identity.turn, driver.seen.current_view(), driver.turn.thoughts))
+        return self._reader.shown(Showing(driver.identity.turn, driver.seen.current_view(), driver.turn.thoughts))
 
     async def _known(self, queue: SessionQueue | None) -> Sight | None:
         """What is known of it while no driver runs it here, if that is news."""

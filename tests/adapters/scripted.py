@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, cast
@@ -21,6 +21,7 @@ from adapters.contract.base import (
     Showing,
     Sight,
     Summary,
+    TextReader,
     Ticket,
 )
 from adapters.http.api.surface import ApiSettings, OpenAiApi
@@ -69,11 +70,11 @@ class ScriptFollower:
         self._gateway = gateway
         self._script = iter(gateway.script)
 
-    async def next(self, timeout_seconds: float, text: Callable[[Showing], bool] | None = None) -> Sight | None:
+    async def next(self, timeout_seconds: float, reader: TextReader | None = None) -> Sight | None:
         while True:
             await asyncio.sleep(0)
             told = next(self._script, None)
-            if text is None or not isinstance(told, Showing) or not text(told):
+            if reader is None or not isinstance(told, Showing) or not reader.shown(told):
                 return await self._given(told)
 
     async def _given(self, told: Sight | float | BaseException | None) -> Sight | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
 import aiohttp
 from aiohttp import web
 
-from adapters.contract.base import RefusedRequest, Showing, Sight, Ticket
+from adapters.contract.base import RefusedRequest, Sight, TextReader, Ticket
 from adapters.http.api.surface import ApiSettings, OpenAiApi
 from adapters.http.errorsas import Disconnect, ErrorsAs
 from agent_core.ports import SystemClock, SystemIds
@@ -26,11 +25,11 @@ class BrokenFollower:
         self._real = hub.follow(ticket)
         self._given = False
 
-    async def next(self, timeout_seconds: float, text: Callable[[Showing], bool] | None = None) -> Sight | None:
+    async def next(self, timeout_seconds: float, reader: TextReader | None = None) -> Sight | None:
         if self._given:
             raise RuntimeError("planted")
         self._given = True
-        return await self._real.next(timeout_seconds, text)
+        return await self._real.next(timeout_seconds, reader)
 
     async def __aenter__(self) -> BrokenFollower:
         await self._real.__aenter__()

@@ -72,11 +72,13 @@ async def test_text_that_is_taken_wakes_nobody() -> None:
     bell, loop, asked = Bell(), asyncio.get_running_loop(), 0
     takes = True
 
-    def text() -> bool:
-        nonlocal asked
-        asked += 1
-        return takes
+    class Text:
+        def new_text(self) -> bool:
+            nonlocal asked
+            asked += 1
+            return takes
 
+    text = Text()
     waiting = asyncio.create_task(bell.wait(20, text))
     await asyncio.sleep(0)
     for _ in range(3):
@@ -109,14 +111,15 @@ async def test_text_is_taken_in_the_context_of_whoever_waits() -> None:
     whose = ContextVar("whose", default="nobody")
     bell, frames, seen = Bell(), Frames(), list[str]()
 
-    def text() -> bool:
-        seen.append(whose.get())
-        return True
+    class Text:
+        def new_text(self) -> bool:
+            seen.append(whose.get())
+            return True
 
     async def wait() -> None:
         whose.set("reader")
         frames.begins(lambda: seen.append(whose.get()))
-        await bell.wait(20, text)
+        await bell.wait(20, Text())
 
     waiting = asyncio.create_task(wait())
     await begun(frames)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NoReturn, TypeAlias
 
@@ -16,7 +16,7 @@ from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.reach import TransportBroke, theirs
-from agent_core.model.transport import RequestNotTaken
+from agent_core.model.transport import RequestNotTaken, Taker
 from agent_core.ports import Clock
 from agent_core.text.redaction import Redactor
 from agent_core.turn.transcript import problems
@@ -152,11 +152,8 @@ class _Answer:
 
     def __init__(self, steps: list[Step]) -> None:
         self._steps = [*steps]
-        self._going = asyncio.Event()
-        self._going.set()
 
     async def next(self) -> bytes | None:
-        await self._going.wait()
         while self._steps:
             pause, what = self._steps.pop(0)
             if pause:
@@ -167,10 +164,11 @@ class _Answer:
                 return what
         return None
 
-    async def in_frames(self, frames: Frames, take: Callable[[bytes], bool], most: int) -> None:
+    def in_frames(self, frames: Frames, _taker: Taker, _most: int) -> asyncio.Future[None]:
         """As a body is read that is packed: its task is woken for each frame."""
-        self._going.clear()
-        frames.begins(self._going.set)
+        over = frames.loop.create_future()
+        frames.begins(lambda: None if over.done() else over.set_result(None))
+        return over
 
 
 class SimClient(ModelClient):

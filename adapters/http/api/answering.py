@@ -184,7 +184,7 @@ class ApiStream:
         sight = first
         while not isinstance(sight, Ended | LeftOpen):
             await self._tell(sight)
-            sight = await follower.next(wait, self._text)
+            sight = await follower.next(wait, self)
             if self._failed is not None:
                 raise self._failed
         await self._end(await with_data(sight) if isinstance(sight, Ended) else sight)
@@ -212,7 +212,7 @@ class ApiStream:
                 elif self._clock.monotonic() - self._told_at >= STATUS_SECONDS:
                     await self._comment(" ".join(status_comment(sight.view).split()) or KEEP_ALIVE)
 
-    def _text(self, sight: Showing) -> bool:
+    def shown(self, sight: Showing) -> bool:
         """More text has come: it is written here and now, and no task is woken for it, unless anything else is to be said or written first."""
         transport = self._request.transport
         thinks = self._job.thinking and sight.thought.chars > self._thought

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 
@@ -28,6 +29,9 @@ from agent_core.text.tongue import accepted
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 KEYED = "Idempotency-Key"
+TOGETHER = 8
+"""So many requests are taken in at a time: as many as there are turns that may begin at once, each in one commit with its message."""
+STUCK_SECONDS = 0.5
 NO_RESPONSE = "There is no such response, or it is not kept any longer."
 
 
@@ -63,6 +67,71 @@ WAITS_UNSEEN = (
 )
 
 
+class Narrow:
+    """Lets a few in at a time, in their order, so that of a crowd the first have their answers begun while the last have yet to be read: all at once, each
+    step is done for everybody before the next one is done for anybody. While nobody inside comes to an end (a storage that is slow), more and more are
+    let in, as nobody is to wait for whom he has nothing to do with."""
+
+    def __init__(self, most: int = TOGETHER, patience_seconds: float = STUCK_SECONDS) -> None:
+        self._most = most
+        self._patience = patience_seconds
+        self._inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._came_out = self._seen = 0
+        """How many have, and how many had when that was looked at."""
+        self._more = most
+        """So many are let in beyond the most, if nobody has come out since."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
+        if self._inside < self._most and not self._waiting:
+            self._inside += 1
+            return
+        if self._timer is None:
+            self._watch()
+        waits: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waits)
+        try:
+            await waits
+        except asyncio.CancelledError:
+            if waits.done() and not waits.cancelled():  # let in, and gone at the same time
+                self._out()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._out()
+
+    def _out(self) -> None:
+        self._inside -= 1
+        self._came_out += 1
+        if self._inside < self._most:
+            self._let_in()
+
+    def _let_in(self) -> None:
+        while self._waiting:
+            waits = self._waiting.popleft()
+            if not waits.done():
+                self._inside += 1
+                waits.set_result(None)
+                return
+
+    def _stuck(self) -> None:
+        """Some wait, and have waited for a while."""
+        self._timer = None
+        if self._came_out != self._seen:
+            self._more = self._most
+        else:
+            for _ in range(self._more):
+                self._let_in()
+            self._more *= 2
+        if self._waiting:
+            self._watch()
+
+    def _watch(self) -> None:
+        self._seen = self._came_out
+        self._timer = asyncio.get_running_loop().call_later(self._patience, self._stuck)
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """A request that is stored."""
@@ -88,12 +157,17 @@ class Taking:
     retries: Retries = field(default_factory=Retries)
     continued: set[SessionKey] = field(default_factory=set[SessionKey])
     """Sessions for which a request is being stored that goes on there."""
+    narrow: Narrow = field(default_factory=Narrow)
 
     async def take(self, request: web.Request, endpoint: ApiEndpoint, request_id: str) -> Taken | Problem:
         """The request, accepted; or why it is not."""
         body = await self._body(request)
         if isinstance(body, Problem):
             return body
+        async with self.narrow:
+            return await self._take(request, endpoint, request_id, body)
+
+    async def _take(self, request: web.Request, endpoint: ApiEndpoint, request_id: str, body: bytes) -> Taken | Problem:
         asked = await self._read(request, endpoint, body)
         if isinstance(asked, Problem):
             return asked

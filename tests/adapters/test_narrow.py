@@ -1,0 +1,75 @@
+"""Of a crowd the first are taken in before the last are read; and nobody waits for long for somebody who does not come to an end."""
+
+from __future__ import annotations
+
+import asyncio
+
+from adapters.http.api.taking import Narrow
+
+
+async def test_so_many_are_inside_at_a_time_in_the_order_in_which_they_came() -> None:
+    narrow, inside, most, came = Narrow(3, 60), 0, 0, list[int]()
+
+    async def one(number: int) -> None:
+        nonlocal inside, most
+        async with narrow:
+            came.append(number)
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0.001 * (number % 3))
+            inside -= 1
+
+    await asyncio.wait_for(asyncio.gather(*(one(number) for number in range(40))), 20)
+    assert came == list(range(40))
+    assert most == 3
+
+
+async def test_who_goes_while_waiting_takes_no_place_and_who_fails_gives_it_back() -> None:
+    narrow, over = Narrow(1, 60), asyncio.Event()
+
+    async def holds() -> None:
+        async with narrow:
+            await over.wait()
+            raise LookupError
+
+    async def passes() -> str:
+        async with narrow:
+            return "passed"
+
+    holder = asyncio.create_task(holds())
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(passes()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    over.set()
+    await asyncio.gather(holder, return_exceptions=True)
+    waiting[1].cancel()  # it was let in just now, and has not gone on yet
+    assert await asyncio.wait_for(waiting[2], 10) == "passed"
+    assert await asyncio.wait_for(passes(), 10) == "passed"
+    assert isinstance((await asyncio.gather(holder, return_exceptions=True))[0], LookupError)
+
+
+async def test_where_nobody_comes_to_an_end_more_and_more_are_let_in() -> None:
+    narrow, loop, over = Narrow(2, 0.05), asyncio.get_running_loop(), asyncio.Event()
+    came: list[float] = []
+
+    async def holds() -> None:
+        async with narrow:
+            came.append(loop.time())
+            await over.wait()
+
+    began = loop.time()
+    holding = [asyncio.create_task(holds()) for _ in range(60)]
+    async with asyncio.timeout(20):
+        while len(came) < 60:
+            await asyncio.sleep(0.01)
+    assert sum(at - began < 0.049 for at in came) == 2
+    over.set()
+    await asyncio.gather(*holding)
+    async with asyncio.timeout(20), narrow:  # and it is narrow again
+        others = [asyncio.create_task(narrow.__aenter__()) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [one.done() for one in others] == [True, False]
+    await asyncio.gather(*others)
