@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from adapters.contract.files import FileHosts, FileSource
 from adapters.discord.port import DiscordPort
 from adapters.slack.port import EVENT, SlackPort
 from adapters.text.styled import Styled
+from tests.agent_core.turns import gives
 
 SINCE = 1_700_000_000_000
 WORDS = Content(ContentKind.TEXT, Styled("hello"))
@@ -33,15 +34,13 @@ async def on_discord(content: Content, said: Sequence[Any], me: int | None = ME)
         for one in said:
             yield one
 
-    port = DiscordPort(FILES)
-    port.client = cast(
-        "Any",
-        SimpleNamespace(
-            http=SimpleNamespace(token="known"),
-            user=None if me is None else SimpleNamespace(id=me),
-            get_partial_messageable=lambda number: SimpleNamespace(id=number, history=history),
-        ),
+    client: Any = SimpleNamespace(
+        http=SimpleNamespace(token="known"),
+        user=None if me is None else SimpleNamespace(id=me),
+        get_partial_messageable=gives(SimpleNamespace(history=history)),
     )
+    port = DiscordPort(FILES)
+    port.client = client
     return await port.find(ChatAddress("discord", "1", "9"), content, "key", SINCE)
 
 

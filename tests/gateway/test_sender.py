@@ -18,6 +18,9 @@ from adapters.contract.chat import (
     CallFailed,
     Cause,
     ChatAddress,
+    ChatKind,
+    ChatOrigin,
+    ChatPerson,
     ChatPort,
     Content,
     ContentKind,
@@ -43,6 +46,7 @@ from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.calls import ASTRAY, LABEL, called
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import Records
+from gateway.delivery.outbox import Outbox, Restorer
 from gateway.delivery.owners import Owner
 from gateway.delivery.sender import Shared
 from gateway.delivery.surface import Surface
@@ -57,6 +61,13 @@ ANY = Rate(1_000, 1.0)
 
 async def _nothing(*_: object) -> None:
     """Nobody hears of it."""
+
+
+def _gives(what: object) -> Callable[..., Awaitable[Any]]:
+    async def given(*_: object) -> Any:
+        return what
+
+    return given
 
 
 class Paper(Records):
@@ -367,6 +378,54 @@ async def test_whatever_is_said_of_a_part_is_said_in_the_language_of_its_person(
         one.surface.ledger.propose("t1", ME, [WantedPart("b", 0, content, final=True)])
         one.surface.ledger.release("t1")
         await one.until(lambda: [text for _, text, _ in one.port.calls if text.startswith(words)])
+
+
+def part_in_german() -> Part:
+    content = Content(ContentKind.TEXT, Styled("hallo"), language="de")
+    return new_part(WantedPart("b", 0, content, final=True), CHAT.text(), "t1", 1)
+
+
+class Heard:
+    """What is said beside turns."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[ChatAddress, Content]] = []
+
+    async def say(self, address: ChatAddress, owner: Owner, origin: str, content: Content) -> None:
+        del owner, origin
+        self.said.append((address, content))
+
+    def is_said(self, where: ChatAddress, words: str) -> None:
+        with speaking("de"):
+            wanted = speak(words, why="it is so")
+        assert wanted.partition(":")[0] not in words, "there is a translation"
+        ((address, content),) = self.said
+        assert (address, content.body.text, content.language) == (where, wanted, "de")
+
+
+async def test_that_a_part_was_set_aside_is_said_in_the_language_of_its_person() -> None:
+    words, clock = Heard(), SystemClock()
+    shared: Any = SimpleNamespace(
+        clock=clock, records=SimpleNamespace(put=_nothing), troubles=SurfaceTroubles(clock, _nothing)
+    )
+    restorer = Restorer(shared, cast("Any", None), cast("Any", words), cast("Any", None))
+    await restorer.set_aside(Delivery("s", part_in_german().row), ME, "it is so")
+    words.is_said(CHAT, "⚠️ A part of the answer could not be shown: {why}.")
+
+
+async def test_what_cannot_be_said_in_a_group_is_told_in_private_in_the_language_of_whoever_asked() -> None:
+    words, asker = Heard(), ChatOrigin(CHAT, ChatKind.GROUP, ChatPerson("77", "Ada"), "5")
+    deliveries = SimpleNamespace(of=_gives([Delivery("s", part_in_german().row)]))
+    outbox: Any = SimpleNamespace(
+        _asker_of=_gives(asker), words=words, port_of=lambda _: SimpleNamespace(private=_gives("88")),
+        _store=SimpleNamespace(deliveries=deliveries, sessions=SimpleNamespace(claim=_gives(7))),
+    )  # fmt: skip
+    refused = CallFailed(Fate.REFUSED, "it is so", cause=Cause.NO_RIGHTS)
+    await Outbox._tell_privately(outbox, CHAT, part_in_german(), refused)
+    words.is_said(
+        replace(CHAT, chat="88"),
+        "I could not write into the group where you asked me: {why}. Nothing more can be shown there until that is changed.",
+    )
 
 
 async def test_a_chat_that_is_another_by_now_is_told_of() -> None:
