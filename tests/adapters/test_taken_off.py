@@ -41,8 +41,8 @@ async def test_on_slack_blocks_that_stood_there_are_taken_off(kind: ContentKind)
     port = SlackPort(client, FILES)
     for pressed in (False, True):
         await port.edit(ChatAddress("slack", "T", "C1"), "7.000000", content(kind, pressed=pressed))
-        blocks = told.said["blocks"]
-        assert isinstance(blocks, list), "without any, those that were there would stay"
+        blocks: list[dict[str, Any]] | None = told.said["blocks"]
+        assert blocks is not None, "without any, those that were there would stay"
         assert [one for one in blocks if one["type"] == "actions"] == [] or not pressed
 
 

@@ -53,6 +53,7 @@ from gateway.delivery.surface import Surface
 from gateway.delivery.troubles import SurfaceTroubles
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.storage.damage import DamageMet
+from tests.agent_core.turns import gives
 
 CHAT = ChatAddress("telegram", "1", "2")
 ME = Owner("s", 7)
@@ -417,7 +418,7 @@ async def test_what_cannot_be_said_in_a_group_is_told_in_private_in_the_language
     words, asker = Heard(), ChatOrigin(CHAT, ChatKind.GROUP, ChatPerson("77", "Ada"), "5")
     deliveries = SimpleNamespace(of=_gives([Delivery("s", part_in_german().row)]))
     outbox: Any = SimpleNamespace(
-        _asker_of=_gives(asker), words=words, port_of=lambda _: SimpleNamespace(private=_gives("88")),
+        _asker_of=_gives(asker), words=words, port_of=gives(SimpleNamespace(private=_gives("88"))),
         _store=SimpleNamespace(deliveries=deliveries, sessions=SimpleNamespace(claim=_gives(7))),
     )  # fmt: skip
     refused = CallFailed(Fate.REFUSED, "it is so", cause=Cause.NO_RIGHTS)
