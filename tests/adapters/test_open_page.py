@@ -1,4 +1,4 @@
-"""An open page is told what there is for as long as its key is good, and no longer: a page may stand open for days."""
+"""The page without a gateway: it is told what there is for as long as its key is good, and what it says is known again where it was said."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from aiohttp.test_utils import TestServer
 from aiohttp.web import Application
 
-from adapters.contract.base import MessageState, TurnSight
-from adapters.contract.callers import EVERYTHING, Caller
-from adapters.http.web import WebChat, WebSettings
+from adapters.contract.base import FromApi, MessageState, Ticket, TurnSight
+from adapters.contract.callers import ANYBODY, Caller
+from adapters.http.web import BROWSER, WebChat, WebSettings
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.turn.view import View
 from tests.agent_core.turns import gives
@@ -29,9 +29,12 @@ class Key:
 
     keyless, good = False, True
 
+    def __init__(self) -> None:
+        self.caller = Caller("laptop", "ada")
+
     def who(self, shown: str, headers: object) -> Caller:
         del shown, headers
-        return Caller("laptop", "ada", EVERYTHING)
+        return self.caller
 
     def holds(self, caller: Caller) -> bool:
         assert caller.key == "laptop"
@@ -71,6 +74,42 @@ async def test_a_page_ends_when_its_key_is_not_good_any_more_whatever_happens_in
         assert told == (b"event: snapshot\n" if speaks else b": keep-alive\n")
         key.good = False
         await events.content.read()
+
+
+async def said_by(browser: str, session: str, message: str, caller: Caller = ANYBODY) -> str:
+    """The key under which something that the page says is accepted."""
+    known: list[str] = []
+
+    async def accept(inbound: FromApi) -> Ticket:
+        known.append(inbound.platform_key)
+        return Ticket(1, "s", duplicate=False)
+
+    clock, gateway = SystemClock(), SimpleNamespace(accept=accept)
+    key = Key()
+    key.caller = caller
+    commands: Any = gives(SimpleNamespace(named=gives(("", ""))))
+    made: Any = WebChat(gateway, WebSettings(key, 1), clock, SystemIds(clock), {}, commands)  # pyright: ignore[reportArgumentType]
+    app = Application()
+    app.add_routes(made.routes())
+    async with TestServer(app) as server, aiohttp.ClientSession(headers={BROWSER: browser}) as http:
+        body = {"id": message, "text": "hello"}
+        async with http.post(server.make_url(f"/api/sessions/{session}/messages"), json=body) as answer:
+            assert answer.status == 202, await answer.text()
+    return known[0]
+
+
+async def test_what_a_page_says_is_known_again_in_its_own_conversation_alone() -> None:
+    own, open_ = "c-00000001", "page-0001"
+    ada, bob = Caller("laptop", "ada"), Caller("laptop", "bob")
+    said = [
+        *[(browser, session, message, ANYBODY)
+          for browser in ("browser-1", "browser-2") for session in (own, "c-00000002") for message in ("message1", "message2")],
+        ("browser-1", open_, "message1", ANYBODY), ("browser-1", own, "message1", ada), ("browser-1", own, "message1", bob),
+    ]  # fmt: skip
+    keys = [await said_by(*one) for one in said]
+    assert len(set(keys)) == len(said), "two of different conversations or people are never one"
+    assert [await said_by(*one) for one in said] == keys, "sent again under the same id it is the same"
+    assert await said_by("browser-2", open_, "message1") == await said_by("browser-1", open_, "message1")
 
 
 async def test_nothing_is_told_to_a_key_that_is_not_good_any_more() -> None:
