@@ -49,7 +49,7 @@ async def page(key: Key, seen: Next) -> AsyncGenerator[aiohttp.ClientResponse]:
 
     @asynccontextmanager
     async def follow(_: object) -> AsyncGenerator[Any]:
-        yield SimpleNamespace(next=seen)
+        yield SimpleNamespace(next=seen, over=False)
 
     clock, gateway = SystemClock(), SimpleNamespace(follow_session=follow)
     none: Any = None
