@@ -7,6 +7,9 @@ star in minute or hour follows real time.
 
 Laws (tests/gateway/test_times.py): `next_after` is after; `latest` is the last one that is not after; `counted` is how many
 there are, up to its bound; the stored form is read back as the same rule.
+
+Known to be weak: where clocks are put back by half an hour (Lord Howe), an expression with a fixed hour and a star in its minutes leaves some of that
+night out, or not, depending on from where one looks: so the library says.
 """
 
 from __future__ import annotations

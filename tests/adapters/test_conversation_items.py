@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
+import orjson
+import pytest
+from aiohttp.web import Response
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import Ended, Showing
 from adapters.contract.sessions import SessionTurn
+from adapters.http.common import CALLER
+from adapters.http.sessions.conversations import TURNS_AT_ONCE, Conversations, NotServed
 from adapters.http.sessions.items import items, turn_in
 from adapters.http.sessions.pages import MOST, Paging, paging
 from agent_core.failures.exits import ExitCode
 from agent_core.messages import InputMessage, Message
 from agent_core.turn.state import CallItem
 from tests.adapters.scripted import ended, example, shown, text, tool
+from tests.adapters.test_not_theirs import ADA, KEPT, Asked
+from tests.adapters.test_not_theirs import served as kept_served
 
 asked = st.lists(
     st.sampled_from(
@@ -78,3 +87,64 @@ def test_whatever_the_query_there_is_a_page_or_a_problem_that_names_what_is_wron
 def test_a_turn_of_which_nothing_is_kept_has_what_was_asked_at_most():
     gone = SessionTurn("t_1a", 1, 1_000, 2_000, told=False, removed="no longer kept")
     assert items(gone, thinking=True) == []
+
+
+# ---------------------------------------------------------------------- page by page
+
+
+class Turns:
+    """A conversation of turns with these many messages each; not all of them are told."""
+
+    def __init__(self, turns: Sequence[tuple[int, bool]]) -> None:
+        self.turns = [
+            replace(turn(number, (), [InputMessage(f"{number}.{n}") for n in range(count)], None), turn=f"t_{number}", told=told)
+            for number, (count, told) in enumerate(turns, 1)
+        ]  # fmt: skip
+
+    async def turns_of(self, _: object, number: int, limit: int, *, newest_first: bool) -> list[SessionTurn]:
+        assert limit == TURNS_AT_ONCE
+        found = [one for one in self.turns if (one.number < number if newest_first else one.number > number)]
+        return (found[::-1] if newest_first else found)[:limit]
+
+    @property
+    def names(self) -> list[str]:
+        return [item["id"] for one in self.turns if one.told for item in items(one, thinking=True)]
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, MOST])
+async def test_page_by_page_every_item_is_met_once_and_in_order(limit: int, newest_first: bool):
+    of = Turns([(1, True), (3, True), (2, False), (0, True), (4, True)] * 5)
+    served = Conversations(cast("Any", SimpleNamespace(turns=of.turns_of)), thinking=True)
+    sight: Any = None
+    met: list[str] = []
+    more = True
+    while more:
+        page = await served._page(sight, Paging(limit, met[-1] if met else "", newest_first), thinking=True)
+        more = len(page) > limit
+        met += [item["id"] for item in page[:limit]]
+    assert met == (of.names[::-1] if newest_first else of.names)
+    for wrong in ("nothing", "in_t_1_1_99", "in_t_99_99_0"):
+        with pytest.raises(NotServed):
+            await served._page(sight, Paging(limit, wrong, newest_first), thinking=True)
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("limit", [1, 3, 20])
+async def test_page_by_page_all_that_was_asked_is_met_once_and_in_order(limit: int, order: str):
+    words = [InputMessage(f"word {n}") for n in range(7)]
+    inbound = replace(KEPT.inbound, input=tuple(words))
+    served = kept_served(replace(KEPT, inbound=inbound))
+    met: list[str] = []
+    more = True
+    while more:
+        asked: Any = Asked({CALLER: ADA})
+        asked.query = {"limit": str(limit), "order": order, **({"after": met[-1]} if met else {})}
+        answer = await served.items(asked)
+        assert isinstance(answer, Response)
+        assert isinstance(answer.body, bytes)
+        page = orjson.loads(answer.body)
+        met += [item["id"] for item in page["data"]]
+        more = page["has_more"]
+    names = [f"in_s_1_5_{n}" for n in range(7)]
+    assert met == (names if order == "asc" else names[::-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from types import SimpleNamespace
@@ -10,11 +11,14 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from adapters.contract.backlog import Behind
+from adapters.discord import adapter as of_adapter
 from adapters.discord import missed as of_discord
-from adapters.discord.inbound import Heard
+from adapters.discord.inbound import Began, Brought, Complete, Happened, Heard
 from adapters.discord.missed import HEARD, PERSON, DiscordGaps
+from adapters.discord.platform import Discord as Section
 from adapters.slack import missed as of_slack
 from adapters.slack.missed import SlackGaps, number_of, ts_of
 from tests.agent_core.turns import gives
@@ -113,6 +117,19 @@ def of_slack_failure() -> Any:
     from adapters.contract.chat import CallFailed, Fate
 
     return CallFailed(Fate.TOO_FAST, "a pause", retry_after=20.0)
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(1, True), (599, True), (601, False)])
+async def test_before_the_first_message_of_a_place_after_a_gap_is_read_what_slack_may_not_tell_again(
+    seconds: int, found: bool
+) -> None:
+    before, now = f"{1_700_000_000 - seconds}.000000", "1700000000.000001"
+    stored = Stored()
+    slack = Slack(stored, {"D9": [before]})
+    await slack.gaps.start()
+    assert await slack.gaps.before(slack.event("D9", now)), "what was said before it is stored by now"
+    assert slack.taken == ([before] if found else [])
+    assert number_of(stored.kept["D9"]) <= number_of(now)
 
 
 async def test_a_thread_that_begins_with_us_is_read_after_the_next_gap() -> None:
@@ -306,6 +323,40 @@ async def test_a_long_history_is_read_page_by_page_and_its_place_stored_on_the_w
     await reads(discord)
     assert discord.taken == said
     assert stored.kept["77"] == str(said[-1])
+
+
+async def test_what_there_was_no_room_for_is_looked_for_in_all_channels_before_anything_new_comes_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(of_adapter, "QUEUE", 4)
+    log: list[object] = []
+    intake: Any = SimpleNamespace(several=False)
+    adapter = of_adapter.DiscordAdapter(Section(token=SecretStr("N3.x.y")), intake, FakeClock())
+
+    async def handle(_: object, event: Happened) -> None:
+        log.append(event)
+        if event == new(3):  # what comes meanwhile would hide what was left out
+            adapter.happened(new(9))
+
+    def new(number: int) -> Brought:
+        return Brought("MESSAGE_CREATE", {"id": number}, shard=number % 2)
+
+    client: Any = SimpleNamespace(user=object())
+    adapter._clients = {0: client, 1: client}
+    monkeypatch.setattr(adapter, "_handle", handle)
+    for number in range(1, 7):
+        adapter.happened(new(number))
+    working = asyncio.create_task(adapter._work())
+    try:
+        async with asyncio.timeout(10):
+            while len(log) < 8:
+                await asyncio.sleep(0)
+            adapter.happened(new(7))
+            while new(7) not in log:
+                await asyncio.sleep(0)
+    finally:
+        working.cancel()
+    assert log == [*map(new, range(1, 5)), Began(0), Complete(0), Began(1), Complete(1), new(7)]
 
 
 async def test_a_session_that_begins_anew_while_a_channel_is_read_has_it_read_once_more() -> None:

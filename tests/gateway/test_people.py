@@ -65,6 +65,17 @@ def test_what_goes_on_is_ones_own_or_a_joined_accounts(
         assert me not in shut_out
 
 
+def test_what_somebody_goes_on_with_in_a_chat_goes_on_for_nobody_else_who_writes_there() -> None:
+    me, also_me, stranger, at_home = ("telegram/1", "1"), ("telegram/1", "2"), ("telegram/1", "3"), ("discord/2", "1")
+    places = {"a": PlaceRow("a", *me, continues="b"), "b": PlaceRow("b", *at_home), "c": PlaceRow("c", *me)}
+    links = [LinkRow(*one, "h1") for one in (me, also_me, at_home)]
+    found = {(place, who): goes_on(place, who, places, links, lambda _: True)
+             for place in places for who in (me, also_me, stranger)}  # fmt: skip
+    elsewhere = {named: goes for named, goes in found.items() if goes != named[0]}
+    assert elsewhere == {("a", me): "b"}
+    assert goes_on("a", me, places, links, lambda link: link.account != "discord/2") == "a", "who is shut out is left"
+
+
 @given(worlds(), ACCOUNTS, ACCOUNTS)
 def test_reach_is_mutual(
     world: tuple[Mapping[str, PlaceRow], list[LinkRow], frozenset[Account]], one: Account, two: Account

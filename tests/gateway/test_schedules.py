@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,26 @@ RULES: st.SearchStrategy[Rule] = st.one_of(
     crons, st.builds(Every, st.integers(60, 20_000), st.just(FIRST)), st.builds(Once, st.just(FIRST + 5_000_000))
 )
 HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("missed", "may_be_late", "late_ms", "runs"),
+    [
+        (IfMissed.RUN, 0, 30 * 24 * HOUR_MS, True),
+        (IfMissed.RUN, 7_200, 2 * HOUR_MS, True),
+        (IfMissed.RUN, 7_200, 2 * HOUR_MS + 1, False),
+        (IfMissed.RUN, 10, ON_TIME_MS, True),
+        (IfMissed.RUN, 10, ON_TIME_MS + 1, False),
+        (IfMissed.SKIP, 7_200, ON_TIME_MS, True),
+        (IfMissed.SKIP, 7_200, ON_TIME_MS + 1, False),
+    ],
+)
+def test_what_is_late_runs_as_long_as_it_may_and_not_a_moment_longer(
+    missed: IfMissed, may_be_late: int, late_ms: int, runs: bool
+) -> None:
+    due = FIRST + HOUR_MS
+    claim = decide(Once(due), due, missed, may_be_late, due + late_ms)
+    assert claim == OccurrenceClaim(OccurrenceOutcome.RUN if runs else OccurrenceOutcome.MISSED, due, due, 1, None)
 
 
 def settle(

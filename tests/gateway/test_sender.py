@@ -18,6 +18,9 @@ from adapters.contract.chat import (
     CallFailed,
     Cause,
     ChatAddress,
+    ChatKind,
+    ChatOrigin,
+    ChatPerson,
     ChatPort,
     Content,
     ContentKind,
@@ -32,21 +35,25 @@ from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import Part, new_part
 from adapters.text.styled import Styled
 from agent_core.ports import SystemClock
+from agent_core.retry import Retry
 from agent_core.signals import PartSent
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable, Store
+from agent_core.text.tongue import speak, speaking
 from gateway.delivery import sender
 from gateway.delivery import surface as surfaces
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
-from gateway.delivery.calls import called
+from gateway.delivery.calls import ASTRAY, LABEL, called
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import Records
+from gateway.delivery.outbox import Outbox, Restorer
 from gateway.delivery.owners import Owner
 from gateway.delivery.sender import Shared
 from gateway.delivery.surface import Surface
 from gateway.delivery.troubles import SurfaceTroubles
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.storage.damage import DamageMet
+from tests.agent_core.turns import gives
 
 CHAT = ChatAddress("telegram", "1", "2")
 ME = Owner("s", 7)
@@ -55,6 +62,13 @@ ANY = Rate(1_000, 1.0)
 
 async def _nothing(*_: object) -> None:
     """Nobody hears of it."""
+
+
+def _gives(what: object) -> Callable[..., Awaitable[Any]]:
+    async def given(*_: object) -> Any:
+        return what
+
+    return given
 
 
 class Paper(Records):
@@ -184,7 +198,9 @@ class Chat:
 
 
 @asynccontextmanager
-async def chat(ability: Ability = Ability.LOOK_UP, port: Port | None = None, rate: Rate = ANY) -> AsyncGenerator[Chat]:
+async def chat(
+    ability: Ability = Ability.LOOK_UP, port: Port | None = None, rate: Rate = ANY, address: ChatAddress = CHAT
+) -> AsyncGenerator[Chat]:
     clock, port, log = SystemClock(), port or Port(ability), list[str]()
     accounts, paper = Accounts(clock), Paper(log)
     accounts.add(CHAT.platform, CHAT.account, PlatformAccount(port, ANY, lambda _: rate))
@@ -201,7 +217,7 @@ async def chat(ability: Ability = Ability.LOOK_UP, port: Port | None = None, rat
         accounts, Gates(accounts, store, clock, tell), paper, SurfaceTroubles(clock, _nothing), Forming(), moved,
         lambda _: None, tell, clock, random.Random(1),
     )  # fmt: skip
-    made = Chat(Surface(CHAT, port, shared, lambda _: log.append("forgotten")), port, paper, log)
+    made = Chat(Surface(address, port, shared, lambda _: log.append("forgotten")), port, paper, log)
     task = asyncio.create_task(made.surface.run())
     task.add_done_callback(lambda _: made.over.set())
     try:
@@ -334,6 +350,83 @@ async def test_a_chat_with_another_id_hears_of_the_turns_that_run_there() -> Non
         new.surface._outlets.clear()
         async with asyncio.timeout(20):
             await old.over.wait()  # the other shows everything from now on
+
+
+@pytest.mark.parametrize(
+    ("ability", "fate", "cause", "times", "said"),
+    [
+        (Ability.KEYED, Fate.REFUSED, Cause.OTHER, 2, "⚠️ A part of the answer could not be sent: {why}"),
+        (
+            Ability.KEYED, Fate.UNKNOWN, Cause.UNREADABLE, aftermath.MOST_UNREADABLE,
+            "⚠️ It is not known whether a part of the answer has reached this chat: {why}",
+        ),
+        (Ability.NONE, Fate.UNKNOWN, Cause.OTHER, 1, LABEL),
+        (Ability.KEYED, Fate.REFUSED, Cause.NO_THREAD, 1, ASTRAY),
+    ],
+    ids=["refused", "not known", "perhaps twice", "astray"],
+)  # fmt: skip
+async def test_whatever_is_said_of_a_part_is_said_in_the_language_of_its_person(
+    ability: Ability, fate: Fate, cause: Cause, times: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aftermath, "DELIVERY", Retry(0.0, 0.0))
+    address = replace(CHAT, thread="9")
+    with speaking("de"):
+        words = speak(said, why="it is so")
+    assert words.partition(":")[0] not in said, "there is a translation"
+    async with chat(ability, address=address) as one:
+        one.port.does = [fails(fate, cause)] * times
+        content = Content(ContentKind.TEXT, Styled("hallo"), language="de")
+        one.surface.ledger.propose("t1", ME, [WantedPart("b", 0, content, final=True)])
+        one.surface.ledger.release("t1")
+        await one.until(lambda: [text for _, text, _ in one.port.calls if text.startswith(words)])
+
+
+def part_in_german() -> Part:
+    content = Content(ContentKind.TEXT, Styled("hallo"), language="de")
+    return new_part(WantedPart("b", 0, content, final=True), CHAT.text(), "t1", 1)
+
+
+class Heard:
+    """What is said beside turns."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[ChatAddress, Content]] = []
+
+    async def say(self, address: ChatAddress, owner: Owner, origin: str, content: Content) -> None:
+        del owner, origin
+        self.said.append((address, content))
+
+    def is_said(self, where: ChatAddress, words: str) -> None:
+        with speaking("de"):
+            wanted = speak(words, why="it is so")
+        assert wanted.partition(":")[0] not in words, "there is a translation"
+        ((address, content),) = self.said
+        assert (address, content.body.text, content.language) == (where, wanted, "de")
+
+
+async def test_that_a_part_was_set_aside_is_said_in_the_language_of_its_person() -> None:
+    words, clock = Heard(), SystemClock()
+    shared: Any = SimpleNamespace(
+        clock=clock, records=SimpleNamespace(put=_nothing), troubles=SurfaceTroubles(clock, _nothing)
+    )
+    restorer = Restorer(shared, cast("Any", None), cast("Any", words), cast("Any", None))
+    await restorer.set_aside(Delivery("s", part_in_german().row), ME, "it is so")
+    words.is_said(CHAT, "⚠️ A part of the answer could not be shown: {why}.")
+
+
+async def test_what_cannot_be_said_in_a_group_is_told_in_private_in_the_language_of_whoever_asked() -> None:
+    words, asker = Heard(), ChatOrigin(CHAT, ChatKind.GROUP, ChatPerson("77", "Ada"), "5")
+    deliveries = SimpleNamespace(of=_gives([Delivery("s", part_in_german().row)]))
+    outbox: Any = SimpleNamespace(
+        _asker_of=_gives(asker), words=words, port_of=gives(SimpleNamespace(private=_gives("88"))),
+        _store=SimpleNamespace(deliveries=deliveries, sessions=SimpleNamespace(claim=_gives(7))),
+    )  # fmt: skip
+    refused = CallFailed(Fate.REFUSED, "it is so", cause=Cause.NO_RIGHTS)
+    await Outbox._tell_privately(outbox, CHAT, part_in_german(), refused)
+    words.is_said(
+        replace(CHAT, chat="88"),
+        "I could not write into the group where you asked me: {why}. Nothing more can be shown there until that is changed.",
+    )
 
 
 async def test_a_chat_that_is_another_by_now_is_told_of() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.contract.base import SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.ports import SystemIds
 from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
 from agent_core.store.sessions.rows import PlaceChange
@@ -18,6 +19,7 @@ from gateway.people import keys
 from gateway.people.directory import PeopleDirectory
 from gateway.people.keyring import Keyring
 from gateway.people.members import Members
+from gateway.sharing.portion import KEYS, PEOPLE, Portion
 from tests.store.support import FakeClock
 
 ANN = PersonRow("telegram/1", "7", PersonState.APPROVED, at=1)
@@ -114,3 +116,70 @@ async def test_a_key_that_is_revoked_while_keys_are_read_opens_nothing(late: boo
     table.may_come.set()
     await asyncio.gather(reading, again)
     assert not ring.opens_anything()
+
+
+# ---------------------------------------------------------------------- and the other gateways hear of it
+
+
+class Noted:
+    """Tables that note what is stored; `tell` notes what the others are told."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.rows: dict[str, Any] = {}
+
+    def tell(self, word: str = PEOPLE, *, soon: bool = True) -> None:
+        assert soon
+        self.log.append(word)
+
+    async def all(self) -> list[Any]:
+        return [*self.rows.values()]
+
+    async def add(self, row: Any, _: object) -> bool:
+        self.log.append("stored")
+        self.rows[row.name] = row
+        return True
+
+    async def change(self, name: str, made: Callable[[Any], Any], _: object) -> None:
+        await self.add(made(self.rows[name]), _)
+
+    async def put(self, *_: object) -> None:
+        self.log.append("stored")
+
+    unlink = put_place = put
+
+    async def links(self) -> list[Any]:
+        return []
+
+
+async def test_what_becomes_of_a_key_is_told_to_the_others_as_soon_as_it_is_stored() -> None:
+    noted, clock, portion = Noted(), FakeClock(), Portion(whole=False)
+    portion.tell = noted.tell
+    ring = Keyring(cast("Any", SimpleNamespace(apikeys=noted)), clock, SystemIds(clock), portion=portion)
+    for act in (
+        lambda: ring.add("ci", {}, keys.Nameable()),
+        lambda: ring.change("ci", {"owner": "ann"}, keys.Nameable()),
+        lambda: ring.rotate("ci", 0),
+        lambda: ring.revoke("ci"),
+    ):
+        noted.log.clear()
+        await act()
+        assert noted.log == ["stored", KEYS]
+
+
+async def test_who_is_let_in_or_shut_out_is_told_to_the_others_as_soon_as_it_is_stored() -> None:
+    noted, clock = Noted(), FakeClock()
+    store = cast("Any", SimpleNamespace(people=noted))
+    members = Members(store, clock, SystemIds(clock), nobody_cut, link=True, changed=noted.tell)
+    await members.put(ANN)
+    assert noted.log == ["stored", PEOPLE]
+    noted.log.clear()
+    chat = ChatOrigin(ChatAddress("telegram", "1", "7"), ChatKind.PRIVATE, ChatPerson("7", "Ann"))
+    await members.directory.meet(SessionKey("telegram", "1", "7"), chat)
+    assert noted.log == ["stored", PEOPLE], "whose a chat is"
+    noted.log.clear()
+    members.directory.pointed(PlaceChange(HOME, AWAY))
+    assert noted.log == [PEOPLE], "what goes on there, which was stored with a command's answer"
+    noted.log.clear()
+    await members.directory.unlink("telegram/1", "7")
+    assert noted.log == ["stored", PEOPLE]

@@ -7,10 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.contract.base import Ticket
+from adapters.contract.base import Ended, LeftOpen, Ticket
 from agent_core.bell import Bell
 from gateway.queues.queues import Queues
 from gateway.sessions.followers import MessageFollower
+from gateway.sharing.portion import Portion
+from tests.agent_core.turns import Rig
 
 
 class Seen:
@@ -39,4 +41,35 @@ async def test_what_was_seen_from_afar_is_not_taken_back_by_what_may_be_anothers
     follower._far = cast("Any", object()) if afar else None
     follower._attach()
     assert bool(seen.bells) == (ours or not afar)
+    follower._bell.close()
+
+
+@pytest.mark.parametrize(
+    ("whole", "overtaken", "ended", "left", "told"),
+    [
+        (False, True, True, False, LeftOpen),  # it had decided on its end, which may never have been stored
+        (False, True, False, False, LeftOpen),
+        (False, False, True, False, Ended),
+        (False, False, False, True, LeftOpen),
+        (True, False, True, False, Ended),
+        (True, True, True, False, Ended),  # by the watchdog in the driver's place: nobody else can have it
+        (True, False, False, True, LeftOpen),
+    ],
+)
+async def test_an_end_that_may_not_be_stored_is_told_to_nobody(
+    whole: bool, overtaken: bool, ended: bool, left: bool, told: type[object]
+) -> None:
+    rig = Rig()
+    rig.text("Hello")
+    if ended:
+        rig.finish()
+    seen = SimpleNamespace(over=True, current_view=rig.view)
+    driver = SimpleNamespace(
+        seen=seen, turn=rig.turn, overtaken=overtaken, left_open=left, identity=SimpleNamespace(turn="t")
+    )
+    watching = SimpleNamespace(portion=Portion(whole=whole))
+    follower = MessageFollower(cast("Any", watching), Ticket(7, "s1", duplicate=False), end_alone=False)
+    assert isinstance(sight := follower._sight(cast("Any", driver), changed=True), told)
+    assert isinstance(sight, Ended | LeftOpen)
+    assert sight.view == rig.view()
     follower._bell.close()

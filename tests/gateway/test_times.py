@@ -114,6 +114,32 @@ def test_clock_changes_follow_debians_cron() -> None:
     assert next_after(hourly, _berlin(2026, 10, 25, 2)) == _berlin(2026, 10, 25, 2, fold=1)
 
 
+NIGHTS = (
+    ("Europe/Berlin", datetime(2026, 10, 24, 23, tzinfo=UTC)),
+    ("Europe/Berlin", datetime(2026, 3, 28, 23, tzinfo=UTC)),
+    ("America/New_York", datetime(2026, 11, 1, 4, tzinfo=UTC)),
+    ("Australia/Lord_Howe", datetime(2026, 4, 4, 13, tzinfo=UTC)),  # by half an hour
+)
+
+
+@pytest.mark.parametrize("expression", ["30 1 * * *", "15 2 * * *", "45 1,2,3 * * *"])
+@pytest.mark.parametrize(("zone", "night"), NIGHTS)
+def test_in_a_night_in_which_clocks_change_the_next_one_is_later_and_each_is_there_once(
+    expression: str, zone: str, night: datetime
+) -> None:
+    rule, began, step = Cron(expression, zone), round(night.timestamp() * 1000), 10 * 60_000
+    through: list[int] = []
+    at = next_after(rule, began)
+    while at is not None and at < began + 6 * 3_600_000:
+        through.append(at)
+        at = next_after(rule, at)
+    for after in range(began, began + 6 * 3_600_000, step):
+        found = next_after(rule, after)
+        assert found == next((one for one in through if one > after), found)
+        assert found is not None
+        assert found > after, "what is looked for behind a moment is not claimed a second time"
+
+
 def test_a_year_of_minutes_is_counted_only_so_far() -> None:
     rule = Cron("* * * * *", "UTC")
     now = FIRST + 365 * 86_400_000

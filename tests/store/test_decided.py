@@ -17,10 +17,11 @@ from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.batch.facts import Facts, Op, SessionFact
 from agent_core.store.budgets.ops import Reserve, Settle
+from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.mapping import Fact
 from agent_core.store.deliveries.ops import Act, PutDeliveries
 from agent_core.store.deliveries.rows import DeliveryRow
-from agent_core.store.errors import Conflict, Fenced, OwnedElsewhere, StoreError
+from agent_core.store.errors import Conflict, Fenced, NoRoomToday, OwnedElsewhere, StoreError
 from agent_core.store.inbox.ops import Accept, Drop, Reword
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
 from agent_core.store.sessions.ops import Claim, Respond
@@ -165,6 +166,17 @@ def test_only_what_waits_is_worded_anew_or_dropped() -> None:
     Drop(6, "stop").decide(known, None)
     Drop(6, "again").decide(known, None)
     assert (known.inbox[6].row.state, known.inbox[6].row.reason) == (InboxState.DROPPED, "stop")
+
+
+def test_what_is_only_compared_with_a_limit_is_counted_nowhere() -> None:
+    whole = Charge("day whole:ada", 0, 10, 30, 100, already=60, counts=False)
+    day = Charge("day incoming:ada", 0, 10, 30, 1_000)
+    known = facts()
+    for number in range(3):  # each has room beside what is there, whatever came in before
+        Accept(replace(message(f"m{number}"), charges=(whole, day))).decide(known, None)
+    assert whole.key not in known.pots
+    assert known.pots[day.key].row.level.spent == Amount(90)
+    refused(Accept(replace(message("m9"), charges=(day, replace(whole, already=71)))), known, NoRoomToday, "whole:ada")
 
 
 # ------------------------------------------------------------------ turns

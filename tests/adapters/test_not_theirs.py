@@ -1,0 +1,98 @@
+"""Behind each door at which a kept response can be asked for, whoever did not ask it finds nothing, and nothing is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from multidict import MultiDict
+
+from adapters.contract.base import FromApi, KeptResponse, SessionKey, Ticket
+from adapters.contract.callers import ANYBODY, Caller
+from adapters.http.api.keptresponses import KeptResponses
+from adapters.http.common import CALLER
+from agent_core.messages import InputMessage
+
+ADA, ADAS_OTHER = Caller("laptop", "ada"), Caller("phone", "ada")
+STRANGERS = (Caller("laptop2", "bob"), Caller("laptop", "bob"), Caller("laptop"), ANYBODY)
+KEPT = KeptResponse(
+    Ticket(5, "s_1", duplicate=False),
+    FromApi(
+        account="api", platform_key="k", session=SessionKey("api", "key", "c", person=ADA.realm),
+        input=(InputMessage("hello"),), surface="api", memory_scope="api/ada", key="laptop", response={},
+    ),
+    1_000,
+    latest=True,
+)  # fmt: skip
+
+
+class Reached(Exception):
+    """Something of it would be told or done."""
+
+
+class Gateway:
+    """Has the one response."""
+
+    def __init__(self, kept: KeptResponse) -> None:
+        self.kept = kept
+
+    async def response(self, session: str, number: int) -> KeptResponse:
+        assert (session, number) == ("s_1", 5)
+        return self.kept
+
+    request = response
+
+    def follow(self, *_: object, **__: object) -> Any:
+        raise Reached
+
+    async def delete_response(self, *_: object) -> None:
+        raise Reached
+
+    stop_message = delete_response
+
+
+class Asked(dict[Any, Any]):
+    """A request of somebody."""
+
+    match_info: Mapping[str, str] = MappingProxyType({"response": "resp_s_1_5", "completion": "chatcmpl-s_1-5"})
+    query: Mapping[str, str] = MultiDict()
+
+
+def served(kept: KeptResponse = KEPT) -> KeptResponses:
+    gateway: Any = Gateway(kept)
+    return KeptResponses(gateway, SimpleNamespace(), lambda _, job: job, None)  # pyright: ignore[reportArgumentType]
+
+
+DOORS: Mapping[str, Callable[[KeptResponses, Any], Awaitable[web.StreamResponse]]] = {
+    "get": KeptResponses.get,
+    "cancel": KeptResponses.cancel,
+    "cancel completion": KeptResponses.cancel_completion,
+    "delete": KeptResponses.delete,
+    "items": KeptResponses.items,
+}
+STATELESS = replace(KEPT, inbound=replace(KEPT.inbound, own_history=(), response=None))
+
+
+@pytest.mark.parametrize("kept", [KEPT, STATELESS], ids=["kept", "stateless"])
+@pytest.mark.parametrize("door", DOORS)
+async def test_who_did_not_ask_it_finds_nothing_behind_any_door(door: str, kept: KeptResponse) -> None:
+    for caller in STRANGERS:
+        assert (await DOORS[door](served(kept), Asked({CALLER: caller}))).status == 404
+    for caller in (ADA, ADAS_OTHER):
+        try:
+            answer = await DOORS[door](served(kept), Asked({CALLER: caller}))
+        except Reached:
+            continue
+        assert (door, answer.status) == ("items", 200)
+
+
+@pytest.mark.parametrize("name", ["msg_s_1_5_text0", "in_s_1_5_0", "rs_s_1_5_0", "fc_s_1_5_0"])
+async def test_who_did_not_ask_it_can_refer_to_nothing_of_it(name: str) -> None:
+    for caller in STRANGERS:
+        assert await served().named([name], caller) == {}
+    with pytest.raises(Reached):
+        await served().named([name], ADA)
