@@ -99,10 +99,12 @@ class Far(Protocol):
 class Due:
     """When somebody who watches what is run elsewhere has to look: at once when there was a word, else a while after the last time."""
 
-    __slots__ = ("_at", "_woken")
+    __slots__ = ("_at", "_woken", "every")
 
     def __init__(self) -> None:
         self._at, self._woken = 0.0, True
+        self.every = ELSEWHERE_SECONDS
+        """How long that while is, seconds."""
 
     def ring(self) -> None:
         """There is more to see, somebody says."""
@@ -112,7 +114,7 @@ class Due:
         """Whether it is time; if so, it is over."""
         if self.seconds > 0:
             return False
-        self._woken, self._at = False, asyncio.get_running_loop().time() + ELSEWHERE_SECONDS
+        self._woken, self._at = False, asyncio.get_running_loop().time() + self.every
         return True
 
     @property

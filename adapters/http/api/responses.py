@@ -183,8 +183,8 @@ class ResponseSpelling:
     def _all(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
         """All items that are still to come."""
         said = self.says(rest) + self._last(ended) + self._release(all_of_it=True) + self._thought_over()
-        for note in self._notes:
-            said += self._opened(note) + self._close(ended.exit)
+        while self._notes:
+            said += self._opened(self._notes.pop(0)) + self._close(ended.exit)
         said += b"".join(self._picture(item) for item in pictures_of(ended, self._mark))
         said += self._sealed(ended) + b"".join(self._handed(n, call) for n, call in enumerate(ended.handed))
         refusal = refusal_of(ended, self._job.errors)
@@ -289,11 +289,12 @@ class ResponseSpelling:
         message = self._message
         if message is None:
             return thought + self._release() + self._thought_over()
-        last = ending is not None
         # for those who put all texts behind one another
-        apart = b"" if last or message.kind == _REFUSAL else self._grow(message, "\n\n")
+        alone = message.kind == _REFUSAL or (ending is not None and not self._notes)
+        apart = b"" if alone else self._grow(message, "\n\n")
         self._message = None
-        phase = None if message.ours else "final_answer" if last else "commentary"
+        beside_calls = ending is None or ending.kind is ExitClass.HANDED
+        phase = None if message.ours else "commentary" if beside_calls else "final_answer"
         whole = ending is None or ending.kind in (ExitClass.CLEAN, ExitClass.HANDED) or message.ours
         whole = whole or message.kind == _REFUSAL
         part, beside, sound = message.part, b"", {}
