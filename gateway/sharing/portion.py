@@ -53,6 +53,8 @@ MOST_KEPT = 1_000
 """When as many sessions were looked at, those are forgotten at which nobody looks any more."""
 QUIET_SECONDS = 5.0
 """So long a slice that is given away waits for what is done in it."""
+DOUBT_SECONDS, DOUBT_LOOKS = 0.5, 2
+"""A lease that was over so often in a row is doubted: just before the database gives what is ours to others."""
 
 
 class FarChange(StrEnum):
@@ -415,6 +417,12 @@ class AccountConnections:
     async def may_open(self) -> None:
         while not self.lives.lease_ok():  # noqa: ASYNC110 - a lease that runs out, and is back, tells nobody
             await asyncio.sleep(DOOR_SECONDS)
+
+    async def doubted(self) -> None:
+        looks = 0
+        while looks < DOUBT_LOOKS:
+            await asyncio.sleep(DOUBT_SECONDS)
+            looks = 0 if self.lives.lease_ok() or len(self.portion.peers) < 2 else looks + 1
 
     def handed(self, number: int, /) -> bool:
         handed = self.slices[number] in self.portion.handed
