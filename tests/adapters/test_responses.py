@@ -188,6 +188,28 @@ async def test_the_gateways_tools_are_items_that_a_client_shows_and_does_not_car
     assert Response.model_validate(events[-1]["response"]).output_text == "Let me look.\n\nOne file."
 
 
+@pytest.mark.parametrize("door", [DOOR, "/v1/chat/completions"])
+async def test_an_event_is_one_line_also_for_clients_that_end_lines_where_unicode_does(door: str):
+    """As httpx reads a stream's lines: `str.splitlines`."""
+    words = "one\u2028two\u2029three\u0085four\x0bfive – ü 😀"
+    body = {**ASKED, "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    status, _, raw = await said(
+        [
+            Showing("t_1", shown(text("s0", words))),
+            ended(Answered(), tool("c1", words, "done"), text("s1", words * 2, BubbleKind.ANSWER, final=True)),
+        ],
+        door,
+        {key: value for key, value in body.items() if key != ("messages" if door == DOOR else "input")},
+        STATUS,
+    )
+    assert status == 200
+    lines = [line for line in raw.decode().splitlines() if line]
+    assert all(line.startswith(("data: ", "event: ", ":")) for line in lines)
+    told = "".join(line for line in lines if line.startswith("data: {"))
+    assert "\\u2028two" in told
+    assert "five – ü 😀" in told
+
+
 async def test_what_is_said_beside_calls_of_a_clients_tools_is_commentary():
     calls = (CallItem("c_1", "mine", '{"a": 1}'),)
     said_ = text("s0", "Let me look.", BubbleKind.INTERIM, final=True)

@@ -47,7 +47,7 @@ from adapters.http.api.responsesread import CUSTOM, SEALED, SPACES, read, though
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.spoken import Spoken, TextPiece, left_words
 from adapters.http.api.truth import finish_of, known_words, refusal_of, shown, status_of
-from adapters.http.common import Problem
+from adapters.http.common import Problem, on_one_line
 from adapters.http.errorsas import ErrorsAs
 from agent_core.failures import exits
 from agent_core.failures.exits import Exit, ExitCode
@@ -281,7 +281,8 @@ class ResponseSpelling:
                 return b""
             text = text[max(0, self._after + 1 - number) :]
             number = self._number - 1
-        return b'%b%d,"delta":%b}\n\n' % (growing.head, number, orjson.dumps(text))
+        told = orjson.dumps(text)
+        return b'%b%d,"delta":%b}\n\n' % (growing.head, number, told if text.isascii() else on_one_line(told))
 
     def _close(self, ending: Exit | None, ended: Ended | None = None) -> bytes:
         """What was growing is over: because something else begins (None), or at the end. Then comes what was thought behind it."""
@@ -534,7 +535,7 @@ class ResponseSpelling:
         if number <= self._after:
             return b""
         event: dict[str, Json] = {"type": kind, "sequence_number": number, **facts}
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), orjson.dumps(event))
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), on_one_line(orjson.dumps(event)))
 
 
 def _head(kind: str, where: Mapping[str, Json]) -> bytes:
