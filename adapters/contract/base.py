@@ -405,9 +405,10 @@ class Gateway(Protocol):
         """
         ...
 
-    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> Follower:
+    def follow(self, ticket: Ticket, *, end_alone: bool = False, stored_alone: bool = False) -> Follower:
         """Follow an accepted message, also one whose turn is over or that another process accepted. Of a turn that runs here who wants its
-        `end_alone` is told nothing else, and is not woken for it.
+        `end_alone` is told nothing else, and is not woken for it. Who is told what is `stored_alone` sees the same in the next process,
+        whatever becomes of this one: a little later, and nothing of it is ever taken back.
         """
         ...
 

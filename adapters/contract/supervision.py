@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -82,6 +83,10 @@ class Connections(Protocol):
         """Return when a connection may be opened: not while another gateway may have been given ours, which would be cut off by it."""
         ...
 
+    async def doubted(self) -> None:
+        """Return when another gateway may have been given ours by now."""
+        ...
+
     def handed(self, number: int, /) -> bool:
         """Somebody has just handed it to us, who lives and went on until then. Said once: whoever begins anew later has a gap all the same."""
         ...
@@ -98,6 +103,9 @@ class AllConnections:
 
     async def may_open(self) -> None:
         pass
+
+    async def doubted(self) -> None:
+        await asyncio.Event().wait()
 
     def handed(self, _: int, /) -> bool:
         return False

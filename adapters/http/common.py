@@ -44,6 +44,12 @@ def spoken(problem: Problem) -> Problem:
     return replace(problem, message=known_sentence(problem.message))
 
 
+def on_one_line(told: bytes) -> bytes:
+    """The same JSON for clients that end a line wherever Unicode does: httpx reads lines of a stream so, and not only up to a line feed."""
+    told = told.replace(b"\xc2\x85", rb"\u0085")
+    return told.replace(b"\xe2\x80\xa8", rb"\u2028").replace(b"\xe2\x80\xa9", rb"\u2029")
+
+
 def error_object(problem: Problem) -> dict[str, Json]:
     """The problem as OpenAI spells it, with what is told besides."""
     error: dict[str, Json] = {

@@ -62,6 +62,9 @@ SETTLE_SECONDS = 0.03
 """Slack tells by several sockets at once: for so long an event waits for one that was said before it."""
 ANSWERED_SECONDS = 5.0
 """So late after a message of ours appeared, the call that made it has its answer."""
+DOUBTED = (
+    "The database does not answer, so another gateway may have the connection to Slack by now. It is left to that one."
+)
 STANDING_SECONDS = 15.0
 """How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
@@ -221,12 +224,25 @@ class SlackAdapter:
             held=self.held if self._spread else None,
         )
         try:
-            await self._sockets.run(up)
+            await self._while_ours(self._sockets.run(up))
         except CallFailed as error:
             raise _unlinked(error) from error
         finally:
             self._sockets = None
             self._last_life = self._clock.monotonic()
+
+    async def _while_ours(self, listening: Coroutine[Any, Any, None]) -> None:
+        """Raises `AdapterDown` when others may have been given our sockets: Slack gives each event to any that is open, and we can store none."""
+        tasks = [asyncio.ensure_future(listening), asyncio.ensure_future(self.held.doubted())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not tasks[0].done():
+                raise AdapterDown(DOUBTED)
+            await tasks[0]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _socket_url(self) -> str:
         answer: Any = await self.port.asked(

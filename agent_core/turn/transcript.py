@@ -15,7 +15,8 @@ its mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.remedies import Advice, advice_words
@@ -169,22 +170,33 @@ def _told(segment: Segment, items: Iterable[Item]) -> bool:
 def repaired(messages: Sequence[Message]) -> list[Message]:
     """The same conversation in the form that every provider takes.
 
-    Neighbouring assistant messages become one; a call without a result gets one that says so; a result without a call is
-    told as what it is; a conversation that ends a turn without any reply gets a short one; arguments of a call are a JSON object.
+    Neighbouring assistant messages become one; a result stands behind its call, wherever it was told behind it; a call without a
+    result gets one that says so; a result without a call is told as what it is; a conversation that ends a turn without any
+    reply gets a short one; arguments of a call are a JSON object.
     """
     merged: list[Message] = []
     strays: list[Message] = []
     open_calls: dict[str, None] = {}
-    for message in messages:
+    unanswered: dict[str, int] = {}  # where the place of a result is that has not come yet
+    for position, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
             call = message.get("tool_call_id")
             if isinstance(call, str) and call in open_calls:
                 del open_calls[call]
                 merged.append(message)
+            elif isinstance(call, str) and call in unanswered:
+                merged[unanswered.pop(call)] = message
             else:
                 strays.append(message)
             continue
+        if (
+            open_calls and role == "assistant" and _goes_on(messages[position:], open_calls)
+        ):  # one reply, in several messages
+            merged[-1] = _joined(merged[-1], _readable(message))
+            open_calls = dict.fromkeys(_call_ids(merged[-1]))
+            continue
+        unanswered.update(zip(open_calls, itertools.count(len(merged))))
         merged += _no_results(open_calls)
         merged += map(_stray, strays)
         open_calls, strays = {}, []
@@ -195,6 +207,14 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             merged.append(message)
         open_calls = dict.fromkeys(_call_ids(merged[-1]))
     return merged + _no_results(open_calls) + [_stray(message) for message in strays]
+
+
+def _goes_on(messages: Sequence[Message], open_calls: Mapping[str, None]) -> bool:
+    """Whether the first of these was said beside the open calls: their results come behind all that the assistant says here."""
+    if not open_calls.keys().isdisjoint(_call_ids(messages[0])):
+        return False
+    later = next((message for message in messages if message.get("role") != "assistant"), None)
+    return later is not None and later.get("role") == "tool" and later.get("tool_call_id") in open_calls
 
 
 def _stray(result: Message) -> Message:
@@ -235,9 +255,16 @@ def _call_ids(message: Message) -> list[str]:
 
 
 def _joined(first: Message, second: Message) -> Message:
-    """Two assistant messages in one. The first never has calls: a call is always followed by its result."""
+    """Two assistant messages in one, with what both said, called and thought."""
     texts = [t for t in (first.get("content"), second.get("content")) if isinstance(t, str) and t]
     joined: Message = {**first, **second, "content": "\n\n".join(texts) if texts else second.get("content")}
+    calls, more = first.get("tool_calls"), second.get("tool_calls")
+    if isinstance(calls, list) and isinstance(more, list):
+        joined["tool_calls"] = [*calls, *more]
+    thoughts, later = first.get(THOUGHTS), second.get(THOUGHTS)
+    if isinstance(thoughts, dict) and isinstance(later, dict):
+        thought = [t for t in (thoughts.get("text"), later.get("text")) if isinstance(t, str) and t]
+        joined[THOUGHTS] = {**thoughts, **later, **({"text": "\n\n".join(thought)} if thought else {})}
     return joined
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from adapters.platforms import platforms
 from agent_core.records import dataclass
+from agent_core.text.patterns import late
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -24,6 +25,7 @@ class IdKind(StrEnum):
     REFERENCE = "error reference"
     INCIDENT = "incident"
     MESSAGE = "message"
+    ANSWER = "answer of the API"
     DELIVERY = "delivery"
     DELIVERY_KEY = "delivery key"
     PLATFORM_MESSAGE = "platform message"
@@ -48,6 +50,12 @@ _PREFIXES = {"t_": IdKind.TURN, "s_": IdKind.SESSION, "err_": IdKind.REFERENCE, 
 }  # fmt: skip
 
 
+_ANSWER = late(r"(?:resp|chatcmpl|msg|rs|fc|ctc|mcp|ig|in)[_-](s_[0-9a-z]+)[_-]([0-9]{1,18})(?:_.+)?")
+"""A response, a completion, or an item of a response: each bears its session and the number of its message."""
+_ITEM = late(r"(?:msg|rs|fc|ctc|mcp|ig|in)_(t_[0-9a-z]+)_.+")
+"""An item of a conversation bears its turn."""
+
+
 def kinds_of(text: str) -> list[Candidate]:
     """What an id can be, the likeliest first. Never empty."""
     text = text.strip()
@@ -57,6 +65,10 @@ def kinds_of(text: str) -> list[Candidate]:
     if rest.isdecimal() and named == "delivery":
         return [Candidate(IdKind.DELIVERY, rest)]
     found = [Candidate(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
+    if (answer := _ANSWER.fullmatch(text)) is not None:
+        found.append(Candidate(IdKind.ANSWER, f"{answer[1]}:{answer[2]}"))
+    if (item := _ITEM.fullmatch(text)) is not None:
+        found.append(Candidate(IdKind.TURN, item[1]))
     if text.count("/") >= 6:
         found.append(Candidate(IdKind.DELIVERY_KEY, text))
     if text.isdecimal() and len(text) < 16:  # a longer one is a snowflake

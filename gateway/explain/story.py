@@ -231,6 +231,10 @@ class Explainer:
             case IdKind.MESSAGE:
                 row = await self._reads.inbox.one(int(candidate.id))
                 return await self.message(row) if row is not None else None
+            case IdKind.ANSWER:
+                session, _, number = candidate.id.partition(":")
+                row = await self._reads.inbox.one(int(number))
+                return await self.message(row) if row is not None and row.session == session else None
             case IdKind.DELIVERY:
                 return await self._delivery(
                     [d.row for d in await self._reads.deliveries.by(number=int(candidate.id))], candidate

@@ -23,8 +23,9 @@ from adapters.contract.base import (
     TurnSight,
 )
 from agent_core.bell import Bell
+from agent_core.driver.closing import SOON_SECONDS
 from agent_core.driver.driver import TurnDriver
-from agent_core.driver.watcher import kept_back
+from agent_core.driver.watcher import TurnSeen, kept_back
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.inbox.rows import InboxState
@@ -89,18 +90,23 @@ class MessageFollower:
         "_reader",
         "_running",
         "_shown",
+        "_stored_alone",
+        "_storing",
         "_ticket",
         "_told",
         "_watching",
     )
 
-    def __init__(self, watching: Watching, ticket: Ticket, *, end_alone: bool) -> None:
+    def __init__(self, watching: Watching, ticket: Ticket, *, end_alone: bool, stored_alone: bool) -> None:
         self._watching = watching
         self._ticket = ticket
         self._end_alone = end_alone
+        self._stored_alone = stored_alone
         self._bell = Bell()
         self._running: Running | None = None
         """What runs it, once that is known; it rings the bell, too."""
+        self._storing: TurnSeen | None = None
+        """What runs it here and is not shown, because only what is stored of it is; its end rings the bell."""
         self._queue: SessionQueue | None = None
         self._reader: TextReader | None = None
         self._told: Queued | None = None
@@ -142,14 +148,24 @@ class MessageFollower:
         if running is not None and running.driver.over and running.driver.turn.exit is None:
             running = None  # it was overtaken, or left
         if running is not None and self._certain and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
-            self._running = running
             seen = running.driver.seen
+            if self._stored_alone:
+                self._see_stored(seen)
+                return
+            self._running = running
             if self._end_alone:
                 seen.subscribe_to_end(self._bell)
             else:
                 seen.subscribe(self._bell)
             if seen.over or not self._end_alone:
                 self._bell.ring()
+
+    def _see_stored(self, seen: TurnSeen) -> None:
+        """It runs here, and is seen as if it ran elsewhere."""
+        if self._storing is not seen:
+            self._detach()
+            self._storing, self._due.every = seen, SOON_SECONDS
+            seen.subscribe_to_end(self._bell)
 
     @property
     def _certain(self) -> bool:
@@ -161,6 +177,9 @@ class MessageFollower:
         if self._running is not None:
             self._running.driver.seen.unsubscribe(self._bell)
             self._running = None
+        if self._storing is not None:
+            self._storing.unsubscribe(self._bell)
+            self._storing = None
 
     async def next(self, timeout_seconds: float, reader: TextReader | None = None) -> Sight | None:
         """See `adapters.contract.base.Follower.next`."""
@@ -188,6 +207,7 @@ class MessageFollower:
                 return NOT_SEEN
             # Where another process runs it, the journal has to be asked.
             here = queue is not None and (queue.epoch or self._watching.portion.whole) and self._certain
+            here = here and self._storing is None
             if left > 0 and await self._bell.wait(left if here else min(left, self._due.seconds or ELSEWHERE_SECONDS)):
                 self._due.ring()
             elif here or clock.monotonic() >= until:
@@ -225,7 +245,7 @@ class MessageFollower:
 
     async def _looked(self) -> Sight | None:
         store, message, afar = self._watching.store, self._ticket.inbox_id, self._watching.portion.afar
-        if self._watching.portion.whole:
+        if self._watching.portion.whole and self._storing is None:
             return await stored_end(store, message)
         if not self._due.now():
             return None
@@ -234,6 +254,8 @@ class MessageFollower:
             over = row is not None and row.state not in (InboxState.NEW, InboxState.TAKEN)
             return await stored_end(store, message, row) if over else None
         afar.look_at(self._ticket.session)
+        if self._storing is not None:
+            afar.heard(self._ticket.session)
         self._far = self._far or FarMessage(store, message, afar)
         found = await self._far.look(self._watching.clock.now_ms())
         if isinstance(found, Queued):
@@ -448,9 +470,9 @@ class Watching:
     left: Bell = field(default_factory=Bell)
     """Rung when nobody follows a message any more."""
 
-    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> MessageFollower:
+    def follow(self, ticket: Ticket, *, end_alone: bool = False, stored_alone: bool = False) -> MessageFollower:
         """See `adapters.contract.base.Gateway.follow`."""
-        return MessageFollower(self, ticket, end_alone=end_alone)
+        return MessageFollower(self, ticket, end_alone=end_alone, stored_alone=stored_alone)
 
     async def others_are_over(self) -> None:
         """Come back when nobody here follows a message that another gateway runs."""

@@ -210,8 +210,8 @@ class Hub:
     async def accept(self, inbound: Inbound, *, to_end: bool = False) -> Ticket:
         return await self.accepting.accept(inbound, to_end=to_end)
 
-    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> MessageFollower:
-        return self.watching.follow(ticket, end_alone=end_alone)
+    def follow(self, ticket: Ticket, *, end_alone: bool = False, stored_alone: bool = False) -> MessageFollower:
+        return self.watching.follow(ticket, end_alone=end_alone, stored_alone=stored_alone)
 
     def follow_session(self, key: SessionKey) -> WholeSessionFollower:
         return self.watching.follow_session(key)

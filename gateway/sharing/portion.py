@@ -53,6 +53,8 @@ MOST_KEPT = 1_000
 """When as many sessions were looked at, those are forgotten at which nobody looks any more."""
 QUIET_SECONDS = 5.0
 """So long a slice that is given away waits for what is done in it."""
+DOUBT_SECONDS, DOUBT_LOOKS = 0.5, 2
+"""A lease that was over so often in a row is doubted: just before the database gives what is ours to others."""
 
 
 class FarChange(StrEnum):
@@ -99,10 +101,12 @@ class Far(Protocol):
 class Due:
     """When somebody who watches what is run elsewhere has to look: at once when there was a word, else a while after the last time."""
 
-    __slots__ = ("_at", "_woken")
+    __slots__ = ("_at", "_woken", "every")
 
     def __init__(self) -> None:
         self._at, self._woken = 0.0, True
+        self.every = ELSEWHERE_SECONDS
+        """How long that while is, seconds."""
 
     def ring(self) -> None:
         """There is more to see, somebody says."""
@@ -112,7 +116,7 @@ class Due:
         """Whether it is time; if so, it is over."""
         if self.seconds > 0:
             return False
-        self._woken, self._at = False, asyncio.get_running_loop().time() + ELSEWHERE_SECONDS
+        self._woken, self._at = False, asyncio.get_running_loop().time() + self.every
         return True
 
     @property
@@ -413,6 +417,12 @@ class AccountConnections:
     async def may_open(self) -> None:
         while not self.lives.lease_ok():  # noqa: ASYNC110 - a lease that runs out, and is back, tells nobody
             await asyncio.sleep(DOOR_SECONDS)
+
+    async def doubted(self) -> None:
+        looks = 0
+        while looks < DOUBT_LOOKS:
+            await asyncio.sleep(DOUBT_SECONDS)
+            looks = 0 if self.lives.lease_ok() or len(self.portion.peers) < 2 else looks + 1
 
     def handed(self, number: int, /) -> bool:
         handed = self.slices[number] in self.portion.handed

@@ -113,7 +113,7 @@ class ScriptGateway:
         self.taken.append(inbound)
         return Ticket(7, "s_1", duplicate=False)
 
-    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> ScriptFollower:
+    def follow(self, ticket: Ticket, *, end_alone: bool = False, stored_alone: bool = False) -> ScriptFollower:
         return ScriptFollower(self)
 
 

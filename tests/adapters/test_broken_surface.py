@@ -48,7 +48,7 @@ async def _unheard(_: RefusedRequest) -> None:
 class BrokenHub(Hub):
     """The real hub, but for its followers."""
 
-    def follow(self, ticket: Ticket, *, end_alone: bool = False) -> BrokenFollower:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def follow(self, ticket: Ticket, *, end_alone: bool = False, stored_alone: bool = False) -> BrokenFollower:  # pyright: ignore[reportIncompatibleMethodOverride]
         return BrokenFollower(self.real, ticket)
 
     real: Hub

@@ -30,6 +30,7 @@ from agent_core.turn.state import CallItem
 from agent_core.turn.view import Bubble, BubbleKind
 from gateway.daemon import Serving
 from tests.adapters.scripted import ended, example, said, shown, text, tool
+from tests.e2e.upstream import HEAD, call, delta, end, upstream
 from tests.serving import served
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
@@ -185,6 +186,52 @@ async def test_the_gateways_tools_are_items_that_a_client_shows_and_does_not_car
         "completed",
     )
     assert Response.model_validate(events[-1]["response"]).output_text == "Let me look.\n\nOne file."
+
+
+@pytest.mark.parametrize("door", [DOOR, "/v1/chat/completions"])
+async def test_an_event_is_one_line_also_for_clients_that_end_lines_where_unicode_does(door: str):
+    """As httpx reads a stream's lines: `str.splitlines`."""
+    words = "one\u2028two\u2029three\u0085four\x0bfive – ü 😀"
+    body = {**ASKED, "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    status, _, raw = await said(
+        [
+            Showing("t_1", shown(text("s0", words))),
+            ended(Answered(), tool("c1", words, "done"), text("s1", words * 2, BubbleKind.ANSWER, final=True)),
+        ],
+        door,
+        {key: value for key, value in body.items() if key != ("messages" if door == DOOR else "input")},
+        STATUS,
+    )
+    assert status == 200
+    lines = [line for line in raw.decode().splitlines() if line]
+    assert all(line.startswith(("data: ", "event: ", ":")) for line in lines)
+    told = "".join(line for line in lines if line.startswith("data: {"))
+    assert "\\u2028two" in told
+    assert "five – ü 😀" in told
+
+
+async def test_what_is_said_beside_calls_of_a_clients_tools_is_commentary():
+    calls = (CallItem("c_1", "mine", '{"a": 1}'),)
+    said_ = text("s0", "Let me look.", BubbleKind.INTERIM, final=True)
+    events = await streamed([
+        Showing("t_1", shown(text("s0", "Let me"))),
+        ended(example(ExitCode.HANDED_TO_CLIENT), said_, handed=calls),
+    ])  # fmt: skip
+    output = events[-1]["response"]["output"]
+    assert [(item["type"], item.get("phase")) for item in output] == [
+        ("message", "commentary"),
+        ("function_call", None),
+    ]
+
+
+async def test_the_notice_stands_apart_from_what_was_said_before_it():
+    events = await streamed([
+        Showing("t_1", shown(text("s0", "Half a"))),
+        ended(example(ExitCode.STOPPED), text("s0", "Half a", BubbleKind.ANSWER, final=True)),
+    ])  # fmt: skip
+    response = Response.model_validate(events[-1]["response"])
+    assert [item.type for item in response.output] == ["message", "message"]
+    assert response.output_text.startswith("Half a\n\n[outspoken] ")
 
 
 @pytest.mark.parametrize(
@@ -402,6 +449,44 @@ async def test_a_clients_tools_are_called_and_their_results_go_on(client: openai
     history: Any = [{"role": "user", "content": "list files"}, *[item.model_dump() for item in first.output], *result]
     alone = await client.responses.create(model="outspoken", input=history, tools=tools, store=False)
     assert "one.txt" in alone.output_text
+
+
+async def test_a_result_is_told_behind_its_call_whatever_the_program_puts_between_them(tmp_path: Path):
+    """As the agents SDK hands over: the call is one agent's, its result comes with the instructions of the next."""
+    asked: list[list[dict[str, Any]]] = []
+
+    def heard(body: Mapping[str, Any]) -> None:
+        asked.append(body["messages"])
+
+    replies = ((HEAD, call("handover", "{}", 0, "call_1"), end("tool_calls")), (HEAD, delta(content="I am B."), end()))
+    tools: Any = [
+        {"type": "function", "name": "handover", "parameters": {"type": "object", "properties": {}}, "strict": False}
+    ]
+    result: Any = {"type": "function_call_output", "call_id": "call_1", "output": "handed over"}
+    message: Any = {"role": "user", "content": "scenario: go"}
+    async with upstream({"go": [*replies, *replies]}, {"go": heard}) as model:
+        env = {"OUTSPOKEN_MODEL__BASE_URL": model.url, "OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m"}
+        async with (
+            served(tmp_path, env) as up,
+            openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=0) as client,
+        ):
+            first = await client.responses.create(model="m", instructions="You are A.", input=[message], tools=tools)
+            await client.responses.create(
+                model="m", instructions="You are B.", input=[result], previous_response_id=first.id, tools=tools
+            )
+            again = await client.responses.create(model="m", input=[message], tools=tools)
+            called: Any = next(item for item in again.output if item.type == "function_call")
+            said: Any = {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "I hand over."}],
+            }
+            brought: Any = [message, called.model_dump(), said, result]
+            await client.responses.create(model="m", input=brought, tools=tools)
+    for told in (asked[1], asked[3]):
+        where = next(n for n, one in enumerate(told) if one.get("tool_calls"))
+        assert (told[where + 1]["role"], told[where + 1]["content"]) == ("tool", "handed over")
+        assert not [one for one in told if "not known" in str(one["content"]) or "not part of" in str(one["content"])]
 
 
 async def test_what_runs_in_the_background_is_got_and_can_be_cancelled(client: openai.AsyncOpenAI):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent_core.causes import BreakCause
 from agent_core.failures.remedies import Advice, advice_words
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, Message
+from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import StopRequested, ToolStarted
@@ -179,3 +179,27 @@ def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: l
     results = sum(m["role"] == "tool" for m in messages)
     answered = sum(m["role"] == "tool" and m["content"] == "r" for m in fixed)
     assert answered + sum(words.startswith(STRAY) for words in said) == results, "no result is dropped"
+
+
+def test_a_result_stands_behind_its_call_wherever_it_was_told():
+    """Programs put words between them: a new system prompt, what was said meanwhile, the second call of one reply."""
+    between: list[Message] = [person("and then"), {"role": "system", "content": "You are B."}]
+    for other in between:
+        fixed = repaired([person("go"), assistant("", ["a", "b"]), result("a"), other, result("b")])
+        assert [message.get("tool_call_id") for message in fixed] == [None, None, "a", "b", None]
+        assert [message["content"] for message in fixed if message["role"] == "tool"] == ["r", "r"]
+        assert problems(fixed) == []
+
+
+def test_what_one_reply_said_and_called_in_several_messages_is_one():
+    said = {**assistant("first", ["a"]), THOUGHTS: {"text": "I look."}}
+    more = {**assistant("second", ["b"]), THOUGHTS: {"text": "Twice."}}
+    fixed = repaired([person("go"), said, more, assistant("third", []), result("a"), result("b")])
+    assert [message["role"] for message in fixed] == ["user", "assistant", "tool", "tool"]
+    calls, thoughts = fixed[1]["tool_calls"], fixed[1][THOUGHTS]
+    assert isinstance(calls, list)
+    assert isinstance(thoughts, dict)
+    assert [call["id"] for call in calls if isinstance(call, dict)] == ["a", "b"]
+    assert (fixed[1]["content"], thoughts["text"]) == ("first\n\nsecond\n\nthird", "I look.\n\nTwice.")
+    left = repaired([person("go"), assistant("x", ["a"]), assistant("said later", []), person("never mind")])
+    assert [message["role"] for message in left] == ["user", "assistant", "tool", "assistant", "user"]

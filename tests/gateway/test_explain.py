@@ -61,6 +61,10 @@ SURFACE = "telegram/1/7/"
         ("1304567890123456789", IdKind.PLATFORM_MESSAGE),
         ("C1:1700000000.000100", IdKind.PLATFORM_MESSAGE),
         ("my-own-request", IdKind.PLATFORM_MESSAGE),
+        ("resp_s_01m7zeta6mnpf4eb9ng0_12", IdKind.ANSWER),
+        ("chatcmpl-s_01m7zeta6mnpf4eb9ng0-12", IdKind.ANSWER),
+        ("msg_s_01m7zeta6mnpf4eb9ng0_12_text0", IdKind.ANSWER),
+        ("rs_t_01m7zeta6mnpf4eb9ng0_1_0", IdKind.TURN),
     ],
 )
 def test_the_form_of_an_id_says_what_it_is_looked_up_as_first(text: str, first: IdKind):

@@ -31,3 +31,15 @@ def test_a_turn_is_explained_by_its_own_id_and_that_of_its_request_in_fifteen_li
         assert 3 <= len(story.splitlines()) <= 15
         assert "turn was answered" in story
         assert "swordfish" not in story
+
+
+def test_an_answer_is_explained_by_the_id_that_its_program_has(user: User):
+    made, completion = user.response("hello").json(), user.completion("hello").json()
+    for answer, names in ((made, (made["id"], made["output"][0]["id"])), (completion, (completion["id"],))):
+        for name in names:
+            status, story, errors = user.command("explain", name)
+            assert status == 0, errors
+            assert answer["outspoken"]["turn"] in story.splitlines()[0]
+    session, _, number = made["id"].removeprefix("resp_").rpartition("_")
+    for nobody in (f"resp_{session}_999999", f"resp_s_00000000000000000000_{number}"):
+        assert user.command("explain", nobody)[0] == 1

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.chats.harness import texts
+from tests.chats.slack_harness import SlackHarness
 from tests.databases import new_database
 from tests.several.history import MARK, Chat, History, judged
 from tests.several.support import Cluster, Talks, cluster
@@ -70,6 +71,42 @@ async def test_who_is_heard_by_the_database_and_hears_nothing_of_it_leaves_all_t
             assert not wrong(all_, talks)
             asked = Counter(words.rsplit("#", 1)[1].split()[0] for words in all_.harness.model.asked if "#" in words)
             assert max(asked.values()) <= 2, "once more where it was cut off, at most"
+            all_.sound()
+
+
+async def test_who_does_not_hear_the_database_leaves_the_sockets_of_slack_to_the_other(
+    database: str, tmp_path: Path
+) -> None:
+    """Slack gives each event to any socket: what is told to one who can store nothing comes late, and behind what was said after it."""
+    with cable(database) as (url, way):
+        async with cluster(tmp_path, "slack", database) as all_:
+            assert isinstance(all_.harness, SlackHarness)
+            sockets = all_.harness.fake.sockets
+            await all_.begin("first", OUTSPOKEN_STORAGE__URL=url)
+            await all_.harness.ready()
+            await all_.begin("second")
+            await all_.even(2)
+            ((holder,),) = await all_.ask("SELECT owner FROM slices WHERE slice LIKE 'account/%%'")
+            talks = Talks(all_.harness, 6)
+            talks.say_everywhere()
+            await talks.all_answered()
+            before = list(sockets.open)
+            way.mute = True
+            async with asyncio.timeout(AWAY_SECONDS):
+                while any(one in sockets.open for one in before):
+                    talks.say(talks.number % len(talks.people))
+                    await asyncio.sleep(0.3)
+            for _ in range(2):
+                talks.say_everywhere()
+                await asyncio.sleep(0.5)
+            await talks.all_answered(60)
+            ((owner,),) = await all_.ask("SELECT owner FROM slices WHERE slice LIKE 'account/%%'")
+            assert owner != holder
+            way.mute = False
+            await all_.even(2)
+            talks.say_everywhere()
+            await talks.all_answered(60)
+            assert not wrong(all_, talks)
             all_.sound()
 
 

@@ -21,7 +21,7 @@ from adapters.http.api.facts import BY_US, left_facts, queue_facts
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.spoken import Spoken, TextPiece, left_words, text_of
 from adapters.http.api.truth import finish_of, refusal_of, shown
-from adapters.http.common import Problem, error_object
+from adapters.http.common import Problem, error_object, on_one_line
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.openai_request import parse
 from agent_core.failures.exits import ExitCode
@@ -100,7 +100,9 @@ class Completion:
         if self._data:
             self._said.append(text_of(pieces))
         if len(pieces) == 1 and not pieces[0].ours and not pieces[0].refusal:
-            return self._text_head + orjson.dumps(pieces[0].text) + _TEXT_TAIL
+            text = pieces[0].text  # many times a second
+            told = orjson.dumps(text)
+            return self._text_head + (told if text.isascii() else on_one_line(told)) + _TEXT_TAIL
         chunks: list[bytes] = []
         for (is_ours, refuses), run in itertools.groupby(pieces, key=lambda piece: (piece.ours, piece.refusal)):
             text = text_of(run)
@@ -110,7 +112,7 @@ class Completion:
             elif is_ours:
                 chunks.append(self._chunk({"content": text, "outspoken": BY_US}))
             else:
-                chunks.append(self._text_head + orjson.dumps(text) + _TEXT_TAIL)
+                chunks.append(self._text_head + on_one_line(orjson.dumps(text)) + _TEXT_TAIL)
         return b"".join(chunks)
 
     def ended(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
@@ -204,7 +206,7 @@ class Completion:
 
 
 def _event(chunk: Mapping[str, Json]) -> bytes:
-    return b"data: " + orjson.dumps(chunk) + b"\n\n"
+    return b"data: " + on_one_line(orjson.dumps(chunk)) + b"\n\n"
 
 
 def usage_of(ended: Ended) -> dict[str, Json]:

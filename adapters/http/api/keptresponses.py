@@ -61,7 +61,7 @@ class KeptResponses:
         if self.seals is not None and SEALED in include:
             await self.seals.at_hand()
         job = replace(self.dressed(request, job_of(kept, stream=stream, include=include)), after=after)
-        async with self.gateway.follow(kept.ticket) as follower:
+        async with self.gateway.follow(kept.ticket, stored_alone=stream and job.placed) as follower:
             if job.asked.stream:
                 return await self.answering.answer(request, job, ResponseSpelling(job), follower)
             return _json(await self._now(kept, job))

@@ -47,7 +47,7 @@ from adapters.http.api.responsesread import CUSTOM, SEALED, SPACES, read, though
 from adapters.http.api.spelling import ApiEndpoint, ApiJob
 from adapters.http.api.spoken import Spoken, TextPiece, left_words
 from adapters.http.api.truth import finish_of, known_words, refusal_of, shown, status_of
-from adapters.http.common import Problem
+from adapters.http.common import Problem, on_one_line
 from adapters.http.errorsas import ErrorsAs
 from agent_core.failures import exits
 from agent_core.failures.exits import Exit, ExitCode
@@ -183,8 +183,8 @@ class ResponseSpelling:
     def _all(self, ended: Ended, rest: Sequence[TextPiece]) -> bytes:
         """All items that are still to come."""
         said = self.says(rest) + self._last(ended) + self._release(all_of_it=True) + self._thought_over()
-        for note in self._notes:
-            said += self._opened(note) + self._close(ended.exit)
+        while self._notes:
+            said += self._opened(self._notes.pop(0)) + self._close(ended.exit)
         said += b"".join(self._picture(item) for item in pictures_of(ended, self._mark))
         said += self._sealed(ended) + b"".join(self._handed(n, call) for n, call in enumerate(ended.handed))
         refusal = refusal_of(ended, self._job.errors)
@@ -281,7 +281,8 @@ class ResponseSpelling:
                 return b""
             text = text[max(0, self._after + 1 - number) :]
             number = self._number - 1
-        return b'%b%d,"delta":%b}\n\n' % (growing.head, number, orjson.dumps(text))
+        told = orjson.dumps(text)
+        return b'%b%d,"delta":%b}\n\n' % (growing.head, number, told if text.isascii() else on_one_line(told))
 
     def _close(self, ending: Exit | None, ended: Ended | None = None) -> bytes:
         """What was growing is over: because something else begins (None), or at the end. Then comes what was thought behind it."""
@@ -289,11 +290,12 @@ class ResponseSpelling:
         message = self._message
         if message is None:
             return thought + self._release() + self._thought_over()
-        last = ending is not None
         # for those who put all texts behind one another
-        apart = b"" if last or message.kind == _REFUSAL else self._grow(message, "\n\n")
+        alone = message.kind == _REFUSAL or (ending is not None and not self._notes)
+        apart = b"" if alone else self._grow(message, "\n\n")
         self._message = None
-        phase = None if message.ours else "final_answer" if last else "commentary"
+        beside_calls = ending is None or ending.kind is ExitClass.HANDED
+        phase = None if message.ours else "commentary" if beside_calls else "final_answer"
         whole = ending is None or ending.kind in (ExitClass.CLEAN, ExitClass.HANDED) or message.ours
         whole = whole or message.kind == _REFUSAL
         part, beside, sound = message.part, b"", {}
@@ -533,7 +535,7 @@ class ResponseSpelling:
         if number <= self._after:
             return b""
         event: dict[str, Json] = {"type": kind, "sequence_number": number, **facts}
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), orjson.dumps(event))
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), on_one_line(orjson.dumps(event)))
 
 
 def _head(kind: str, where: Mapping[str, Json]) -> bytes:

@@ -348,6 +348,11 @@ class _Items:
         calls = last.setdefault("tool_calls", [])
         assert isinstance(calls, list)
         calls.append(made)
+        if self.thought:  # between the calls of one reply
+            thoughts = [text for text in (last.get("reasoning_content"), self.thought.get("reasoning_content")) if text]
+            last |= self.thought
+            last |= {"reasoning_content": "\n\n".join(map(str, thoughts))} if thoughts else {}
+            self.thought = {}
 
 
 def _thought(item: Mapping[str, Json]) -> str:

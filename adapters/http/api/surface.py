@@ -268,7 +268,10 @@ class OpenAiApi:
         self, request: web.Request, job: ApiJob, endpoint: ApiEndpoint, served: Served
     ) -> web.StreamResponse:
         try:
-            async with self._gateway.follow(job.ticket, end_alone=not job.asked.stream) as follower:
+            stream = job.asked.stream
+            async with self._gateway.follow(
+                job.ticket, end_alone=not stream, stored_alone=stream and job.placed
+            ) as follower:
                 answer = await self._answering.answer(request, job, endpoint.spelling(job), follower)
         except (ConnectionError, asyncio.CancelledError):
             await self._left(request, job, served)
