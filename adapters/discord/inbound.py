@@ -124,7 +124,7 @@ def read_message(
     text = without_mention(message, me)
     for_us = text is not None
     text = written(message.content if text is None else text, message)
-    if not (text or brought.words or brought.files):
+    if not (for_us or text or brought.words or brought.files):
         return None
     address, kind = address_of(message.channel, account)
     name, _, rest = text.partition(" ")

@@ -264,6 +264,9 @@ _CODES = {
     40005: Cause.FILE,  # request entity too large
     50046: Cause.FILE,  # invalid file
     400001: Cause.FILE,  # the guild takes no files for now
+    20009: Cause.OTHER,  # explicit content: these words are not taken, others are
+    200000: Cause.OTHER,  # blocked by a rule of AutoMod
+    240000: Cause.OTHER,  # blocked by the filter of harmful links
 }
 _TOO_LONG = "or fewer in length"
 CLOUDFLARE_SECONDS = 60.0

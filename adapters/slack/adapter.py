@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,16 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatIntake, ChatMessage, Doing
+from adapters.contract.chat import (
+    AdapterSight,
+    Attachment,
+    CallFailed,
+    Cause,
+    ChatAddress,
+    ChatIntake,
+    ChatMessage,
+    Doing,
+)
 from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import ACT_SECONDS, WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
@@ -32,6 +42,7 @@ from adapters.contract.supervision import (
     Connections,
     OtherGateway,
 )
+from adapters.slack.beside import LOOK_UP
 from adapters.slack.errors import NOT_FOR_SOCKETS, OFF
 from adapters.slack.inbound import (
     PLATFORM,
@@ -387,6 +398,7 @@ class SlackAdapter:
         name = person.name if told.named else await self._name(person.id)
         names = {one: await self._name(one) for one in told.mentioned}
         message = told.by(name, self._zones.get(person.id, ""), self._tongues.get(person.id, ""), names)
+        message = await self._with_files(message)
         if event is None or event.get("type") == "agent_session_stopped":
             await self._intake.receive(message, None)
             if event is not None:
@@ -414,6 +426,23 @@ class SlackAdapter:
             await self.port.asked(self._web.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=prompts))
         except CallFailed as error:
             log.info("slack.prompts_not_shown", words=error.words)
+
+    async def _with_files(self, message: ChatMessage) -> ChatMessage:
+        """With what Slack says of files of which it has told an id only, as of those from other workspaces; one of which it says nothing now is asked for
+        again when it is fetched."""
+        origin = message.origin
+        if not any(one.ref.startswith(LOOK_UP) for one in origin.attachments):
+            return message
+        files = [await self._seen(one, origin.person.id) for one in origin.attachments]
+        return replace(message, origin=replace(origin, attachments=tuple(files)))
+
+    async def _seen(self, file: Attachment, person: str) -> Attachment:
+        if not file.ref.startswith(LOOK_UP):
+            return file
+        try:
+            return await self.port.looked_up(file.ref, person)
+        except (CallFailed, TypeError, ValueError):  # what is the matter is told when it cannot be fetched
+            return file
 
     async def _name(self, user: str) -> str:
         """A person's name, asked for once."""

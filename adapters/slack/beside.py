@@ -21,6 +21,9 @@ Table = dict[str, Any]
 PASSED_ON_CHARS = 6_000
 DEEPEST = 8
 _CLIPS = ("slack_audio", "slack_video")
+NOT_SHOWN = "file that this app may not see"
+LOOK_UP = "file:"
+"""How the reference of a file begins of which a message brings no more than its id (https://docs.slack.dev/reference/objects/file-object)."""
 _GONE = {
     "tombstone": "file that was deleted",
     "hidden_by_limit": "file that Slack does not show any more",
@@ -61,14 +64,21 @@ def _added(one: Table) -> tuple[str, str]:
     return (f"[Added by an app: “{_short(unescaped(said))}”]", SHARED) if said else ("", "")
 
 
+def looked_up(file: Table, person: str) -> Attachment:
+    """A file of which Slack was asked what it is."""
+    return _file({**file, "file_access": "visible"}, person)
+
+
 def _file(file: Table, person: str) -> Attachment:
     """A file. It is the person's own voice if they recorded it here, and nobody else uploaded it."""
+    if file.get("file_access") == "check_file_info" and (number := str(file.get("id") or "")):
+        return attachment(LOOK_UP + number, str(file.get("name") or number), "", 0)
     mode = str(file.get("mode") or "")
     if mode == "external" or file.get("is_external"):
         return unfetched("file that lies on another site")
     ref = str(file.get("url_private") or file.get("url_private_download") or "")
     if mode in _GONE or not ref:
-        return unfetched(_GONE.get(mode, "file that this app may not see"))
+        return unfetched(_GONE.get(mode, NOT_SHOWN))
     mime = str(file.get("mimetype") or "").partition(";")[0]
     name, size = str(file.get("name") or "file"), int(file.get("size") or 0)
     clip = file.get("subtype")

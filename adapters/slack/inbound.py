@@ -117,7 +117,7 @@ def read_message(
     for_us = f"<@{me}>" in raw
     text = unescaped(re.sub(rf"(?<!\s)\s*<@{me}>[ ,:]*", " ", raw).strip())
     brought = beside(inner)
-    if not (text or brought.words or brought.files):
+    if not (for_us or text or brought.words or brought.files):
         return None
     address, kind, root = place_of(inner, account, direct)
     found, words = _COMMAND.fullmatch(text), late + "\n".join(filter(None, (brought.words, text)))

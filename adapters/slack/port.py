@@ -19,6 +19,7 @@ from adapters import refusing
 from adapters.contract.chat import (
     GROWS,
     Ability,
+    Attachment,
     CallFailed,
     Cause,
     ChatAddress,
@@ -32,11 +33,12 @@ from adapters.contract.chat import (
     id_of,
     not_by_edit,
 )
-from adapters.contract.files import FileSource, bytes_of
+from adapters.contract.files import NOT_GIVEN, FileSource, bytes_of
 from adapters.contract.pacing import Rate
+from adapters.slack.beside import LOOK_UP, looked_up
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
-from adapters.slack.inbound import IN_THREAD, SLASH_COMMAND
+from adapters.slack.inbound import IN_THREAD, SLASH_COMMAND, table
 from adapters.slack.pieces import pieces, shorter
 from agent_core.patience import Limit
 
@@ -244,7 +246,17 @@ class SlackPort(ChatPort):
         return id_of(answer.data["channel"].get("id"))
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
+        if ref.startswith(LOOK_UP):
+            found = await self.looked_up(ref, "")
+            ref = found.ref
+            if not ref:
+                raise CallFailed(Fate.REFUSED, NOT_GIVEN.format(status=found.name), cause=Cause.FILE)
         return await self._files.fetched(ref, limit_bytes)
+
+    async def looked_up(self, ref: str, person: str) -> Attachment:
+        """What a file is that `person` sent and of which there is its id only. Raises `CallFailed`."""
+        answer: Any = await self.asked(self._client.files_info(file=ref.removeprefix(LOOK_UP)))
+        return looked_up(table(answer.get("file")), person)
 
     @staticmethod
     async def asked(call: Awaitable[T]) -> T:

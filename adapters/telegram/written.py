@@ -1,7 +1,7 @@
-"""A person's text as they wrote it: what a client shows as a link, as code or as a quotation, in Markdown. Pure.
+"""A person's text as they wrote it: what a client shows as a link, as code, as a quotation or struck out, in Markdown. Pure.
 
 Telegram takes these signs out of a text and tells of them beside it, in UTF-16 units (https://core.telegram.org/bots/api#messageentity). Without them
-the model would see a link's words and not its address.
+the model would see a link's words and not its address, and what is struck out as if it were said.
 
 Laws (tests/adapters/test_telegram_written.py): no character of the text is lost or changes its place, whatever is told beside it; what is only a
 matter of looks (bold, a spoiler) adds nothing.
@@ -76,6 +76,8 @@ def _signs(text: str, entity: Table, places: dict[int, int]) -> Iterator[_Sign]:
             around = "[", f"]({url})"
         case "code":
             around = _code(inside)
+        case "strikethrough":
+            around = "~~", "~~"
         case "pre":
             first, last = _block(inside, string(entity.get("language")))
             before = "" if start == 0 or text[start - 1] == "\n" else "\n"

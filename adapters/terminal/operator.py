@@ -212,8 +212,9 @@ def status_lines(body: Table) -> list[str]:
     lines += [_tool_server(one) for one in tables(body.get("mcp"))]
     unsent = body.get("unsent_parts")
     if unsent:
+        why = f" – {words}" if (words := body.get("unsent_why")) else ""
         lines.append(
-            f"Not delivered yet: {unsent} part{'' if unsent == 1 else 's'}, the oldest for {body.get('oldest_unsent_seconds')} s"
+            f"Not delivered yet: {unsent} part{'' if unsent == 1 else 's'}, the oldest for {body.get('oldest_unsent_seconds')} s{why}"
         )
     lines += [
         f"Trouble in {t.get('chat')}: {t.get('words')} ({t.get('cause')})" for t in tables(body.get("troubled_chats"))

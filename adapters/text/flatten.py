@@ -198,10 +198,29 @@ def _write_list(writer: _Flattener, items: Sequence[doc.Item], indent: str, *, t
 def _write_table(writer: _Flattener, table: doc.Table, indent: str) -> None:
     grid = [[" ".join(doc.inline_text(cell).split()) for cell in row] for row in (table.header, *table.rows)]
     widths = [max(map(columns, column)) for column in zip(*grid, strict=True)]
-    if sum(widths) + 3 * (len(widths) - 1) <= writer.width:
+    narrow = sum(widths) + 3 * (len(widths) - 1) <= writer.width
+    if narrow and not any(_leads_away(cell) for row in (table.header, *table.rows) for cell in row):
         _write_code(writer, "\n".join(_grid_lines(grid, widths, table.aligns)), "")
     else:
         _write_records(writer, table, indent)
+
+
+def _leads_away(cell: doc.Cell) -> bool:
+    """Whether a cell has an address that its words do not say: in columns, which are code, nobody could follow it."""
+    for one in cell:
+        match one:
+            case doc.Link(url, children):
+                if url not in (label := doc.inline_text(children), f"mailto:{label}"):
+                    return True
+            case doc.Image(url, alt):
+                if alt and url:
+                    return True
+            case doc.Bold(children) | doc.Italic(children) | doc.Strike(children):
+                if _leads_away(children):
+                    return True
+            case _:
+                pass
+    return False
 
 
 _BEFORE = {doc.Align.NONE: 0.0, doc.Align.LEFT: 0.0, doc.Align.CENTER: 0.5, doc.Align.RIGHT: 1.0}

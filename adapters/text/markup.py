@@ -108,13 +108,17 @@ def _wrapped(within: str, mark: str, *, is_open: bool) -> str:
     return wrapped.removesuffix(mark) if is_open else wrapped
 
 
-_DISCORD = late(r"([\\*_~`|\[\]<>#])|^([^\S\n]*)([-+])(?=\s)|^([^\S\n]*\d+)([.)])(?=\s)", re.MULTILINE)
+_DISCORD = late(r"https?://[^\s<]+|([\\*_~`|\[\]<>#])|^([^\S\n]*)([-+])(?=\s)|^([^\S\n]*\d+)([.)])(?=\s)", re.MULTILINE)
 
 
 def _discord_escape(text: str) -> str:
+    """In a bare address nothing is markup for Discord, and a backslash would be a part of it."""
+
     def escaped(found: re.Match[str]) -> str:
         if found[1]:
             return "\\" + found[1]
+        if found[0].startswith("http"):
+            return found[0]
         return f"{found[2]}\\{found[3]}" if found[3] else f"{found[4]}\\{found[5]}"
 
     return _DISCORD.sub(escaped, text)
@@ -139,7 +143,9 @@ DISCORD = StyleMarks(
     escape=_discord_escape,
     code=_ticked,
     fence=_fenced,
-    link=lambda label, url: f"[{label}](<{url}>)",
+    link=lambda label, url: (
+        label if label == url else f"[{label}](<{url}>)"
+    ),  # an address does not stand in for another
 )
 
 

@@ -82,7 +82,8 @@ class ChatVoice:
         async def tell(words: str) -> None:
             mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
             origin = f"attached:{inbound.platform_key}:{mark}"
-            await self._outbox.words.say(address, owner, origin, Content(ContentKind.ASIDE, Styled(words), silent=True))
+            said = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to, silent=True)
+            await self._outbox.words.say(address, owner, origin, said)
 
         port = self._outbox.port_of(address) if self._outbox.accounts.knows(address) else None
         with speaking(self._languages.at_once(inbound)):

@@ -180,7 +180,7 @@ class Messages:
             await self._store.inbox.move_cursor(inbound.account, *cursor)
 
     async def announce(self, inbound: Inbound, inbox_id: int, session: str) -> None:
-        """Tell what is to be told of a message that was taken: its place in the queue, what of it cannot be used."""
+        """Tell what is to be told of a message that was taken: its place in the queue. What of it cannot be used is told when it is read."""
         if not isinstance(inbound, FromChat):
             return
         queue = self._queues.known(inbound.session.text())
@@ -193,10 +193,6 @@ class Messages:
             told = line_words(line) if line else queued_words(position)
             queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
             await self._outbox.words.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)
-        words = [speak(OTHER_WORDS, what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
-        if words:
-            contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
-            await self._outbox.words.say(address, Owner(session, queue.epoch), f"inbox:{inbox_id}", *contents)
 
     async def refuse(self, inbound: FromChat, cursor: Cursor, why: MemberRefused) -> None:
         """Record a message that is not taken, and say so where that was not said before."""

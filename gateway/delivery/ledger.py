@@ -299,6 +299,15 @@ class Ledger:
         """Since when the oldest part waits that is to stay, ms of the monotonic clock; None if none does."""
         return min((self._wanted_at[p.name] for p in self.waiting if p.name in self._wanted_at), default=None)
 
+    def refused_since(self) -> tuple[int, str] | None:
+        """Since when the oldest part waits that is to stay and that a call has failed for, as above; and what was said last."""
+        found = (
+            (self._wanted_at[p.name], p.row.trouble)
+            for p in self.waiting
+            if p.row.trouble and p.name in self._wanted_at
+        )
+        return min(found, default=None)
+
     def waited(self, name: Name) -> int:
         """How long a part has waited that waits no more, ms."""
         now = steady_ms(self._clock)

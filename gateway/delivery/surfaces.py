@@ -132,6 +132,11 @@ class Surfaces:
                 ages[platform] = max(ages[platform], (now - since) / 1000)
         return ages
 
+    def unsent_why(self) -> str:
+        """What was said last to the oldest part that waits because a call has failed; empty if none does."""
+        found = (surface.ledger.refused_since() for surface in self._surfaces.values())
+        return min((one for one in found if one is not None), default=(0, ""))[1]
+
     def oldest_unsent_seconds(self) -> float:
         """The same of all platforms together."""
         return max(self.oldest_by_platform().values(), default=0.0)

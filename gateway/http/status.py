@@ -93,6 +93,7 @@ class Look:
             "unsent_parts": outbox.surfaces.unsent,
             "unsent_by_platform": {**outbox.surfaces.unsent_by_platform()},
             "oldest_unsent_seconds": round(outbox.surfaces.oldest_unsent_seconds(), 1),
+            "unsent_why": outbox.surfaces.unsent_why(),
             "troubled_chats": [
                 {"chat": trouble.surface, "cause": trouble.cause, "words": trouble.words, "at": trouble.at}
                 for trouble in outbox.troubles.known.values()

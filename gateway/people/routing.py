@@ -79,7 +79,11 @@ def session_of(origin: ChatOrigin, rules: GroupRules) -> SessionKey:
     return SessionKey(address.platform, address.account, address.chat, address.thread, person)
 
 
+CALLED = "(called you by your name, without words)"
+
+
 def spoken(origin: ChatOrigin, text: str, rules: GroupRules) -> str:
     """The words as the model gets them: in a group that shares one conversation, it must know who speaks."""
     shared = origin.kind is ChatKind.GROUP and not rules.by_person
+    text = text if text or origin.attachments else CALLED
     return f"{origin.person.name}: {text}" if shared and text else text

@@ -36,9 +36,11 @@ def test_every_style_has_a_type() -> None:
     assert all(judge.Kind(kind) for kind in kinds)
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "\u200b", "&nbsp;\u3164", "\ufe0f\u2060", "```\n\u200b\n```", "# "])
-def test_what_cannot_be_seen_is_no_message(text: str) -> None:
-    assert telegram_parts(text) == ()
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "\u200b", "\u3164", "\ufe0f\u2060", "&nbsp;\u3164", "```\n\u200b\n```", "# "]
+)
+def test_what_cannot_be_seen_is_no_message_unless_marks_are_all_that_was_said(text: str) -> None:
+    assert bool(telegram_parts(text)) is is_visible(text)
     assert telegram_parts(text, growing=True) == ()
 
 

@@ -11,7 +11,18 @@ from agent_core.jsonvalue import Json
 from tests.fakes.telegram.entities import utf16_length
 
 ME = Me("7", "outie_bot")
-KINDS = ("text_link", "code", "pre", "blockquote", "expandable_blockquote", "bold", "spoiler", "custom_emoji", "new")
+KINDS = (
+    "text_link",
+    "code",
+    "pre",
+    "blockquote",
+    "expandable_blockquote",
+    "strikethrough",
+    "bold",
+    "spoiler",
+    "custom_emoji",
+    "new",
+)
 
 
 def entity(text: str, part: str, kind: str, **more: Json) -> Json:
@@ -39,6 +50,11 @@ def test_a_link_behind_words_keeps_its_address() -> None:
     assert message(text, entity(text, text, "text_link", url="https://evil.example/")) == (
         "[https://bank.example](https://evil.example/)"
     )
+
+
+def test_what_is_struck_out_is_not_said() -> None:
+    text = "buy milk 😀 bread"
+    assert message(text, entity(text, "milk 😀", "strikethrough")) == "buy ~~milk 😀~~ bread"
 
 
 def test_a_label_that_stands_in_another_address_does_not_hide_it() -> None:
@@ -110,5 +126,5 @@ def test_no_character_is_lost_and_looks_add_nothing(given_: tuple[str, list[Json
     read = as_markdown(text, entities)
     left = iter(read)
     assert all(char in left for char in text)
-    if not [one for one in entities if isinstance(one, dict) and one["type"] in KINDS[:5]]:
+    if not [one for one in entities if isinstance(one, dict) and one["type"] in KINDS[:6]]:
         assert read == text

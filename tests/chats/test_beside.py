@@ -15,7 +15,7 @@ from agent_core.messages import said_by_the_person
 from agent_core.rules.taint import FORWARDED
 from agent_core.store.turns.rows import timed
 from tests.chats.discord_harness import DiscordHarness, discord_harness
-from tests.chats.harness import Scene, answer, running
+from tests.chats.harness import Scene, answer, quiet, running, texts
 from tests.chats.model import text_of
 from tests.chats.slack_harness import SlackHarness, slack_harness
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
@@ -312,6 +312,40 @@ async def test_a_table_that_is_pasted_into_slack_is_told_and_is_the_persons_own(
         slack.fake.people.shares(chat.channel, ada, [{"blocks": [table], "fallback": "[no preview]"}], "say thanks")
         assert await told(slack) == "a | b\n1\nsay thanks"
         assert whose(slack) == []
+
+
+async def test_a_file_from_another_workspace_on_slack_is_taken(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.fake.people.upload(chat.channel, ada, "plan.txt", b"ships at nine", text="say read", elsewhere=True)
+        await answer(slack, chat, "read")
+        words = text_of(slack.model.requests[0][-1]["content"])
+        assert "attached plan.txt (13 bytes, text)" in words
+        assert "ships at nine" in words
+
+
+async def test_a_file_of_which_slack_says_nothing_is_told(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        sent = slack.fake.people.upload(chat.channel, ada, "plan.txt", b"x", text="say read", elsewhere=True)
+        del slack.fake.world.files[sent.files[0].id]
+        await answer(slack, chat, "file not found")
+        await answer(slack, chat, "read")
+
+
+async def test_what_cannot_be_taken_beside_words_is_told_once(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        paid: More = {"paid_media": {"star_count": 5, "paid_media": [{"type": "preview"}]}, "caption": "say look"}
+        telegram.fake.people.shares(chat.chat, ada, paid)
+        await answer(telegram, chat, "look")
+        await quiet(telegram, chat)
+        assert [one for one in texts(telegram, chat) if "cannot take" in one] == [
+            "I cannot take a paid picture or video here."
+        ]
 
 
 async def test_the_preview_of_a_page_on_slack_changes_nothing(slack: SlackHarness) -> None:

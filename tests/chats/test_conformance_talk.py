@@ -10,7 +10,7 @@ import pytest
 from agent_core.messages import said_by_the_gateway, said_by_the_person
 from tests.agent_core.oddfiles import WORDS, encrypted_pdf, pdf
 from tests.chats.harness import Harness, answer, answers, quiet, running, texts
-from tests.chats.model import long_text
+from tests.chats.model import long_text, text_of
 
 
 async def test_a_question_is_answered_once(platform: Harness) -> None:
@@ -21,6 +21,24 @@ async def test_a_question_is_answered_once(platform: Harness) -> None:
         await answer(platform, chat, "hello yourself")
         await quiet(platform, chat)
         assert texts(platform, chat) == ["hello yourself"]
+
+
+async def test_an_answer_of_marks_alone_is_not_silent(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform):
+        platform.say(chat, ada, "say &nbsp;")
+        await answer(platform, chat, "nbsp;")
+
+
+async def test_who_only_names_the_bot_is_answered(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    place = platform.group(ada)
+    async with running(platform):
+        platform.say(place, ada, "", mention=True)
+        await answer(platform, place, "You said")
+        asked = said_by_the_person(text_of(platform.model.requests[0][-1]["content"]))
+        assert asked == "Ada: (called you by your name, without words)"
 
 
 async def test_a_long_answer_is_whole_and_in_order(platform: Harness) -> None:

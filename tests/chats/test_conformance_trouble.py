@@ -32,6 +32,18 @@ async def test_a_send_that_fails_is_made_again(platform: Harness, fault: str) ->
         assert len([t for t in texts(platform, chat) if "at last" in t]) == 1
 
 
+async def test_why_a_part_waits_can_be_asked(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    platform.fail_sends("503", "503", "503")
+    async with running(platform) as up:
+        platform.say(chat, ada, "say at last")
+        told = await status_until(up.url, lambda told: bool(told["unsent_why"]))
+        assert told["unsent_parts"] == 1
+        await answer(platform, chat, "at last", 20)
+        await status_until(up.url, lambda told: not told["unsent_why"])
+
+
 async def test_a_lost_answer_is_never_an_unmarked_double(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)

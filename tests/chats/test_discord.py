@@ -16,6 +16,7 @@ from tests.chats.discord_harness import DiscordHarness, discord_harness
 from tests.chats.harness import answer, quiet, running, starting, status, status_until, texts
 from tests.fakes.common import Answer, LoseAnswer
 from tests.fakes.discord import Close, Op, Route, flood, shield_ban
+from tests.fakes.discord.faults import VIA
 
 
 @pytest.fixture
@@ -198,6 +199,21 @@ async def test_a_limit_of_the_whole_bot_is_kept_by_all_chats(discord: DiscordHar
         discord.say(other, ben, "say two")
         await answer(discord, other, "two", 15)
         assert time.monotonic() - refused > 2
+
+
+@pytest.mark.parametrize("code", [200000, 240000, 20009])
+async def test_words_that_a_servers_rules_do_not_take_are_missed_in_its_channel(
+    discord: DiscordHarness, code: int
+) -> None:
+    ada = discord.person("Ada")
+    place = discord.group(ada)
+    async with running(discord):
+        no = Answer(403, b'{"code": %d, "message": "Message was blocked by automod"}' % code, headers={"Via": VIA})
+        discord.fake.script(Route.CREATE_MESSAGE, None, *[no] * 2)
+        discord.say(place, ada, "long 700", mention=True)
+        await answer(discord, place, "A part of the answer could not be sent: Message was blocked by automod")
+        assert any("word699" in one for one in texts(discord, place))
+        assert not texts(discord, discord.private(ada))
 
 
 async def test_a_second_gateway_with_the_same_token_is_told(

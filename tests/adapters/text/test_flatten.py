@@ -140,3 +140,12 @@ def test_padding_reaches_the_width(text: str, width: int, before: float) -> None
     result = padded(text, width, before)
     assert text in result
     assert len(result) - len(text) == max(0, width - columns(text))
+
+
+@pytest.mark.parametrize("cell", ["[docs](http://a.bc)", "**[docs](http://a.bc)**", "![docs](http://a.bc)"])
+def test_a_table_with_links_is_not_laid_out_in_columns_where_nobody_could_follow_them(cell: str) -> None:
+    styled = flatten(parse(f"| a | b |\n|---|---|\n| 1 | {cell} |"))
+    assert styled.text == "a: 1\nb: docs"
+    assert [span.value for span in styled.spans if span.style is Style.LINK] == ["http://a.bc"]
+    plain = flatten(parse("| a | b |\n|---|---|\n| 1 | <http://a.bc> |"))
+    assert plain.text.startswith("a | b")

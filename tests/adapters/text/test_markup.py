@@ -125,3 +125,18 @@ def test_nobody_is_mentioned(ping: str, style: Style | None, open_end: bool, mar
     value = f"https://example.org/{ping}" if style is Style.LINK else ""
     spans = (Span(0, len(text), style, value),) if style is not None else ()
     assert ping[:3] not in render(Styled(text, spans), marks, open_end=open_end)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("see https://e.org/A_(b)?x_y=1#z_1 and a_b", "see https://e.org/A_(b)?x_y=1#z_1 and a\\_b"),
+        ("(https://e.org/a_b), [1]", "(https://e.org/a_b), \\[1\\]"),
+        ("**https://e.org/a_b**", "**https://e.org/a_b**"),
+        ("<https://e.org/a_b>", "https://e.org/a_b"),
+        ("[a_b](https://e.org/a_b)", "[a\\_b](<https://e.org/a_b>)"),
+    ],
+)
+def test_an_address_on_discord_can_be_followed(markdown: str, shown: str) -> None:
+    """Discord takes all up to the next white space for the address, also a backslash."""
+    assert [one.text for one in discord(markdown, growing=False) if isinstance(one, Styled)] == [shown]

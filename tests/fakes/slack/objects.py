@@ -66,6 +66,8 @@ class StoredFile:
     size_bytes: int
     """What the server says; a test may claim more than is there."""
     subtype: str = ""
+    elsewhere: bool = False
+    """It is another workspace's: a message says no more of it than its id."""
 
     @property
     def filetype(self) -> str:

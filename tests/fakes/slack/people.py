@@ -6,7 +6,7 @@ The app hears of it as on the server, by envelopes. All these return at once; no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tests.fakes.common import Json, JsonObject
@@ -188,12 +188,15 @@ class People:
         claimed_bytes: int = -1,
         thread: Thread = None,
         subtype: str = "",
+        elsewhere: bool = False,
     ) -> Message:
-        """A person sends a file; `claimed_bytes` makes the server say another size than it has."""
+        """A person sends a file; `claimed_bytes` makes the server say another size than it has, `elsewhere` its id alone."""
         self._may_act(channel, user)
         file = files.store(
             self._world, name, data, user.id, mime_type=mime_type, size_bytes=claimed_bytes, subtype=subtype
         )
+        if elsewhere:
+            file = self._world.files[file.id] = replace(file, elsewhere=True)
         ts, root = self._world.new_ts(), root_of(thread)
         message = self._world.add(Message(channel, ts, user, escaped(text), thread_ts=root, files=[file]))
         self._tell_mention(message)

@@ -237,7 +237,7 @@ class World:
         if message.attachments:
             body["attachments"] = message.attachments
         if message.files:
-            body.update({"subtype": "file_share", "files": [self.file_json(file) for file in message.files]})
+            body.update({"subtype": "file_share", "files": [self._told_json(file) for file in message.files]})
         if message.broadcast:
             body["subtype"] = "thread_broadcast"
         if message.edited_ts:
@@ -268,6 +268,13 @@ class World:
             body.update({"reply_users": writers, "reply_users_count": len(writers)})
 
     # --- files ---
+
+    def _told_json(self, file: StoredFile) -> JsonObject:
+        """What a message tells of its file (https://docs.slack.dev/reference/objects/file-object)."""
+        if not file.elsewhere:
+            return self.file_json(file)
+        access = "check_file_info"
+        return {"id": file.id, "created": 0, "timestamp": 0, "mode": "file_access", "file_access": access, "user": ""}
 
     def file_json(self, file: StoredFile) -> JsonObject:
         """The file object."""
