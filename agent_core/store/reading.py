@@ -11,14 +11,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import assert_never
 
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.database.lines import postgres_engine, sqlite_readers
 from agent_core.store.database.place import Place, PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.readers import PostgresReaders, Readers
-from agent_core.store.database.trouble import in_words
+from agent_core.store.database.trouble import opening
 from agent_core.store.database.upgrade import NEWEST, known_revision
 from agent_core.store.database.way import Way
 from agent_core.store.errors import CannotOpen
@@ -29,7 +26,7 @@ from agent_core.store.reads import Reads, reads_of
 async def open_reads(url_or_path: str | Path) -> AsyncGenerator[Reads]:
     """What can be asked of the store at a path or URL, for the block.
 
-    Raises CannotOpen (or DatabaseTooNew, NotOurDatabase): if there is none, it cannot be read, or its schema is not this program's.
+    Raises CannotOpen (or CannotOpenNow, DatabaseTooNew, NotOurDatabase): if there is none, it cannot be read, or its schema is not this program's.
     """
     place = parse_place(url_or_path)
     readers = _readers(place)
@@ -55,10 +52,8 @@ def _readers(place: Place) -> Readers:
 
 
 async def _check(readers: Readers, place: Place) -> None:
-    try:
+    with opening(place.shown):
         found = await readers.run(lambda conn: known_revision(conn, place.shown))
-    except (SQLAlchemyError, PoolTimeout, OSError, TimeoutError) as error:
-        raise CannotOpen(f"The database {place.shown} cannot be read: {in_words(error)}.") from error
     if found != NEWEST:
         raise CannotOpen(
             f"The database {place.shown} has an older schema than this program. Start the gateway once: it upgrades it."

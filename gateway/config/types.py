@@ -111,6 +111,18 @@ def database_url(value: str) -> str:
         raise PydanticCustomError(
             "outspoken", "must begin with sqlite:/// (and a path) or with postgresql:// (and user, host and database)"
         )
+    if "?" in rest:
+        from agent_core.store.database.place import (
+            parse_place,
+        )  # with all of the database's library, which few addresses need read so early
+        from agent_core.store.errors import CannotOpen
+
+        try:
+            parse_place(value)
+        except CannotOpen as error:
+            raise PydanticCustomError(
+                "outspoken", "must be one that can be used. {why}", {"why": str(error).removesuffix(".")}
+            ) from None
     return f"{_DRIVERS[scheme]}://{rest}"
 
 

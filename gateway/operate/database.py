@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
+from adapters.checks.findings import Finding, Seen, Severity, note, ok, problem, warning
 from adapters.platforms import platform_of
 from agent_core.driver.closing import TurnIdentity, closing_of
 from agent_core.failures.exits import InterruptedByRestart
@@ -93,8 +93,7 @@ async def checked(config: Config, paths: Paths, *, thorough: bool) -> list[Findi
     if not seen.exists:
         raise CannotOpen(_none_there(seen.shown, runs=holder != 0))
     findings = [judged_schema(seen, runs=holder != 0)]
-    if seen.file is not None and seen.revision is not None and (why := await asyncio.to_thread(not_whole, seen.file)):
-        findings.append(problem("database.schema", f"{seen.shown} is not whole: {why}.", DAMAGED_FIX))
+    findings += await _judged_shape(seen)
     findings += judged_soundness(seen.shown, await check(where, thorough=thorough), thorough=thorough)
     if seen.revision == seen.newest and all(one.level.value in ("ok", "note") for one in findings):
         runs = holder != 0
@@ -122,6 +121,8 @@ async def pages(config: Config, paths: Paths) -> Seen:
         if seen.revision != seen.newest:
             return Seen(())  # whether there is one, and of which schema, is said by others
         findings = judged_soundness(seen.shown, await check(where), thorough=False)
+        if all(one.level is not Severity.PROBLEM for one in findings):
+            findings += await _judged_shape(seen)
         async with open_reads(where) as reads:
             findings += judged_asides(await reads.asides.all())
     except CannotOpen:
@@ -129,6 +130,13 @@ async def pages(config: Config, paths: Paths) -> Seen:
     except StorageUnavailable as error:
         return Seen((problem("database.damage", f"The database could not be looked through: {error}", DAMAGED_FIX),))
     return Seen(tuple(findings))
+
+
+async def _judged_shape(seen: DatabaseSeen) -> list[Finding]:
+    """Whether a file has the tables, columns and indexes of its revision."""
+    if seen.file is None or seen.revision is None or not (why := await asyncio.to_thread(not_whole, seen.file)):
+        return []
+    return [problem("database.schema", f"{seen.shown} is not whole: {why}.", DAMAGED_FIX)]
 
 
 def judged_asides(found: Sequence[Aside]) -> list[Finding]:

@@ -17,6 +17,7 @@ import pytest
 
 from adapters.checks.findings import Severity
 from gateway.operate.doctor.looks import diagnose
+from migrations import REVISIONS
 from tests.forked import run
 from tests.gateway.test_process import daemon, environment
 from tests.ports import free_port
@@ -85,6 +86,17 @@ def damaged_gates(database: Path) -> None:
     assert damage(database, "gates")
 
 
+def of_another_shape(database: Path) -> None:
+    """As a state of the program that was never a version leaves it: an upgrade makes what is there."""
+    with closing(sqlite3.connect(database)) as conn, conn:
+        conn.execute("UPDATE alembic_version SET version_num = ?", (REVISIONS[-2],))
+
+
+def without_a_table(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as conn, conn:
+        conn.execute("DROP TABLE nodes")
+
+
 def a_folder(database: Path) -> None:
     database.unlink()
     database.mkdir()
@@ -100,6 +112,8 @@ def a_folder(database: Path) -> None:
         (damaged_list_of_people, "outspoken db restore"),
         (damaged_deliveries, "outspoken db restore"),
         (damaged_gates, "outspoken db restore"),
+        (of_another_shape, "duplicate column"),
+        (without_a_table, "no such table: nodes"),
         (a_folder, "opened"),
     ],
 )

@@ -452,6 +452,10 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ),
         ({"OPENAI_BASE_URL": "http://host:port/v1"}, "[model] base_url must be an address with a valid host and port"),
         ({"OUTSPOKEN_STORAGE__URL": "mysql://x"}, "[storage] url must begin with sqlite:///"),
+        (
+            {"OUTSPOKEN_STORAGE__URL": "postgresql://u@h/d?sslrootcert=/ca.pem"},
+            "[storage] url must be one that can be used. The database URL has options that are not known here: sslrootcert.",
+        ),
         ({"OUTSPOKEN_MODEL__EXTRA_HEADERS": '{"X": "a\\r\\nb"}'}, "[model] extra_headers must hold header names"),
         ({"OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "60"}, "[model] retry_max_seconds is less than retry_min_seconds."),
         ({"OUTSPOKEN_GUARDRAILS__CIRCLES_STOP": "2"}, "[guardrails] circles_stop is not above circles_warn"),

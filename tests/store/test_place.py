@@ -35,7 +35,16 @@ def test_every_postgres_url_names_our_driver_and_shows_no_password(scheme: str) 
 
 
 @pytest.mark.parametrize(
-    "form", ["", ":memory:", "sqlite://", "sqlite:///:memory:", "mysql://a:s3cret@b/c", "sqlite:///x?mode=ro"]
+    "form",
+    [
+        "",
+        ":memory:",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "mysql://a:s3cret@b/c",
+        "sqlite:///x?mode=ro",
+        "postgresql://a:s3cret@b/c?sslrootcert=/x.pem&options=-cpassword%3Ds3cret",
+    ],
 )
 def test_what_cannot_keep_anything_is_refused(form: str) -> None:
     with pytest.raises(CannotOpen) as told:

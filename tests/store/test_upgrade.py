@@ -9,21 +9,25 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
 from agent_core.store import tables as t
+from agent_core.store.database.look import look
 from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.database.upgrade import NEWEST, backup_path, upgrade_to
+from agent_core.store.errors import CannotOpenNow
 from agent_core.store.reading import open_reads
 from agent_core.store.store import CannotOpen, DatabaseTooNew, NotOurDatabase
 from agent_core.store.turns.rows import OpenTurn
-from tests.databases import new_database
+from migrations import REVISIONS
+from tests.databases import connected, for_a_test, new_database
 from tests.store.support import ROOT, message, opened, row, take_over, turn_of
 
 
@@ -393,3 +397,66 @@ async def test_every_database_says_how_old_a_program_may_be(unprepared: str) -> 
 async def _asked(where: str, query: str) -> object:
     async with opened(where) as store:
         return await store.asks.readers.run(lambda conn: conn.exec_driver_sql(query).scalar())
+
+
+async def test_an_upgrade_that_the_file_refuses_is_told_in_words_and_changes_nothing(
+    sqlite: str, migrating: None
+) -> None:
+    """Its tables are of a state that was never a version."""
+    async with opened(sqlite):
+        pass
+    with sqlite3.connect(sqlite) as file:
+        before = file.execute("SELECT sql FROM sqlite_master").fetchall()
+        file.execute("UPDATE alembic_version SET version_num = ?", (REVISIONS[-2],))
+    with pytest.raises(
+        CannotOpen, match=r"cannot be opened: .*Its tables are not what its schema's number says"
+    ) as told:
+        async with opened(sqlite):
+            pass
+    assert not isinstance(told.value, CannotOpenNow)
+    with sqlite3.connect(sqlite) as file:
+        assert file.execute("SELECT sql FROM sqlite_master").fetchall() == before
+
+
+async def _refused(where: str) -> CannotOpen:
+    with pytest.raises(CannotOpen) as told:
+        async with opened(where):
+            pass
+    return told.value
+
+
+async def test_what_a_server_does_not_allow_is_told_in_words(postgres_server: str) -> None:
+    """A user of PostgreSQL 15 may make no tables in a database that is not theirs."""
+    async with for_a_test(postgres_server) as where:
+        url, name = make_url(where), f"r{uuid4().hex}"
+        admin = await connected(where)
+        await admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 's3cret'")
+        theirs = url.set(username=name, password="s3cret").render_as_string(hide_password=False)
+        try:
+            await admin.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+            told = await _refused(theirs)
+            assert "permission denied" in str(told), told
+            assert "ALTER DATABASE name OWNER TO user" in str(told), told
+            assert not isinstance(told, CannotOpenNow)
+            assert "s3cret" not in str(told)
+            seen = await look(theirs)
+            assert (seen.revision, seen.may_make) == (None, False)
+            assert (await look(where)).may_make
+        finally:
+            await admin.execute(f"DROP ROLE {name}")
+            await admin.close()
+
+
+async def test_a_database_that_takes_no_connections_just_now_may_later(postgres_server: str) -> None:
+    async with for_a_test(postgres_server) as where:
+        url = make_url(where)
+        admin = await connected(url.set(database="postgres").render_as_string(hide_password=False))
+        await admin.execute(f"ALTER DATABASE {url.database} WITH ALLOW_CONNECTIONS false")
+        try:
+            for reads in (False, True):
+                with pytest.raises(CannotOpenNow, match="not currently accepting connections"):
+                    async with open_reads(where) if reads else opened(where):
+                        pass
+        finally:
+            await admin.execute(f"ALTER DATABASE {url.database} WITH ALLOW_CONNECTIONS true")
+            await admin.close()

@@ -26,6 +26,8 @@ WAIT_SECONDS = 3.0
 SOUND_SQLITE = (3, 51, 3)
 """Below it, two connections of one file that write or checkpoint at the same moment can damage it (SQLite's WAL-reset bug).
 Here only one connection does either."""
+_MAY_MAKE = """SELECT has_schema_privilege(current_schema(), 'CREATE') AND NOT EXISTS (
+    SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'alembic_version' AND NOT pg_has_role(tableowner, 'USAGE'))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class DatabaseSeen:
     newest: str = NEWEST
     """The revision that this program has."""
     exists: bool = True
+    may_make: bool = True
+    """Whether this user may make tables there, and change those that are there."""
 
     @property
     def older_sqlite(self) -> bool:
@@ -95,19 +99,20 @@ def _sqlite(place: SqlitePlace) -> DatabaseSeen:
 async def _postgres(place: PostgresPlace) -> DatabaseSeen:
     engine = postgres_engine(place, name="doctor", autocommit=True)
 
-    def all_of_it(conn: Connection) -> tuple[str | None, str, int, tuple[str, ...]]:
+    def all_of_it(conn: Connection) -> DatabaseSeen:
         revision = known_revision(conn, place.shown)
         version = str(conn.exec_driver_sql("SHOW server_version").scalar_one())
-        return revision, version, _unread(conn, revision), _keys(conn, revision)
+        may_make = bool(conn.exec_driver_sql(_MAY_MAKE).scalar())
+        unread, keys = _unread(conn, revision), _keys(conn, revision)
+        return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision, unread, keys, may_make=may_make)
 
     try:
         async with engine.connect() as conn:
-            revision, version, unread, keys = await conn.run_sync(all_of_it)
+            return await conn.run_sync(all_of_it)
     except (SQLAlchemyError, OSError) as error:
         raise _cannot_open(place.shown, error) from error
     finally:
         await engine.dispose()
-    return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision, unread, keys)
 
 
 def _unread(conn: Connection, revision: str | None) -> int:

@@ -23,6 +23,8 @@ _BESIDE = {
     "-shm": "it belongs to the database's log, and is made anew.",
 }
 _SQLITE = {"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"}
+_OPTIONS = ("host", "port", "user", "password", "sslmode", "target_session_attrs", "passfile", "krbsrvname", "gsslib")
+"""What may stand behind the ? of a PostgreSQL address: of what the driver takes, that which is text."""
 _POSTGRES = {"postgres", "postgresql", "postgresql+asyncpg"}
 
 
@@ -118,6 +120,11 @@ def _sqlite(path: str) -> SqlitePlace:
 
 def _postgres(url: URL) -> PostgresPlace:
     query = dict(url.query)
+    if odd := sorted(query.keys() - {*_OPTIONS, "ssl"}):
+        raise CannotOpen(
+            f"The database URL has options that are not known here: {', '.join(odd)}. After '?' there may be {', '.join(_OPTIONS)}. "
+            "Certificates are named by the environment: PGSSLROOTCERT, PGSSLCERT, PGSSLKEY."
+        )
     sslmode = query.pop("sslmode", None)
     if sslmode is not None and "ssl" not in query:
         query["ssl"] = sslmode  # libpq's name for what asyncpg calls ssl

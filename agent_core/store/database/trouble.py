@@ -43,9 +43,9 @@ _NO_TEXT = "Could not decode to UTF-8"
 """What Python's module says of a text that is none; it has no code."""
 _POSTGRES_ROWS = ("XX001", "XX002")
 """Data or an index is damaged."""
-_POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "57", "58", "XX")
-"""Classes: connection, read-only standby, login, no such database, no resources (disk full), operator (shutdown,
-timeouts), system (I/O) and internal errors."""
+_POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "55000", "57", "58", "XX")
+"""Classes: connection, read-only standby, login, no such database, no resources (disk full), a database that takes no connections just now,
+operator (shutdown, timeouts), system (I/O) and internal errors."""
 _ASYNCPG = "asyncpg."
 """Whose errors reach us as they are, where its connection is used without SQLAlchemy."""
 _ASYNCPG_LOST = ("Interface", "InternalClient")
@@ -112,8 +112,7 @@ def for_want_of_room(error: Exception) -> bool:
     """The disk is full, or what may be used of it."""
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    state = getattr(getattr(error, "orig", None), "sqlstate", None)
-    return _sqlite_code(error) == sqlite3.SQLITE_FULL or state == "53100"
+    return _sqlite_code(error) == sqlite3.SQLITE_FULL or _postgres_state(error) == "53100"
 
 
 def in_words(error: Exception) -> str:
@@ -132,6 +131,16 @@ def in_words(error: Exception) -> str:
 
 _OFTEN_FULL = "Free some space, or move the state directory (OUTSPOKEN_HOME); it starts again when there is room."
 RESTORE = "Keep a copy of the file and of what lies beside it, then restore a backup: outspoken db restore."
+NO_RIGHT = "42501"
+"""What PostgreSQL calls it that a user may not do something."""
+OWNER = (
+    "Since PostgreSQL 15 only a database's owner may make tables in it. As an administrator of the server: ALTER DATABASE name OWNER TO user. "
+    "If the tables are there already: REASSIGN OWNED BY whoever made them TO user, in that database."
+)
+_OTHER_SHAPE = (
+    "Its tables are not what its schema's number says: they were changed by hand, or by a state of the program that was never a version. Nothing was changed now. "
+    "Restore a backup, or give the gateway a database of its own ([storage] url)."
+)
 _ANOTHER = "If it is another program's, give the gateway a database of its own ([storage] url). If it is the gateway's:"
 
 
@@ -143,9 +152,14 @@ def opening(shown: str) -> Generator[None]:
     except CannotOpen:
         raise
     except Exception as error:
-        if blame(error) is Blame.OPERATION:
+        if blame(error) is Blame.OPERATION and not _by_database(error):
             raise  # a mistake of ours
         raise _cannot_open(error, shown) from error
+
+
+def _by_database(error: Exception) -> bool:
+    """Who complains is the database, or its driver. At a start that is what somebody made of it: no rights, tables of another shape, an odd address."""
+    return isinstance(error, DBAPIError | sqlite3.Error) or type(error).__module__.startswith(_ASYNCPG)
 
 
 def cannot_start(error: StorageUnavailable) -> CannotOpen:
@@ -161,13 +175,18 @@ def _cannot_open(error: Exception, shown: str) -> CannotOpen:
         return CannotOpenNow(f"{said} {_OFTEN_FULL}")
     if blame(error) is Blame.ROWS and _sqlite_code(error) != sqlite3.SQLITE_IOERR:  # a disk may read it later
         return CannotOpen(f"{said} The database is damaged. {RESTORE}")
+    state = _postgres_state(error)
     match _sqlite_code(error):
         case None if isinstance(error, OSError) and error.filename is not None:  # the file system's, not the network's
             return CannotOpen(
                 f"The database {shown} cannot be opened{_because(error, shown)}: {error.strerror}. {RIGHTS}"
             )
-        case None if str(getattr(getattr(error, "orig", None), "sqlstate", None) or "").startswith(("28", "3D", "42")):
+        case None if state.startswith(("28", "3D")):
             return CannotOpen(f"{said} Check the user, the password and the name of the database in its address.")
+        case None if state == NO_RIGHT:
+            return CannotOpen(f"{said} {OWNER}")
+        case None if state and blame(error) is Blame.OPERATION:
+            return CannotOpen(f"{said} {_OTHER_SHAPE}")
         case None:
             return CannotOpenNow(f"{said} Check that the server runs and can be reached.")
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_NOMEM:
@@ -176,6 +195,8 @@ def _cannot_open(error: Exception, shown: str) -> CannotOpen:
             return CannotOpenNow(f"{said} Another program has it open: stop that, or wait until it is done.")
         case sqlite3.SQLITE_IOERR:
             return CannotOpenNow(f"{said} The disk has trouble, or is full. {_OFTEN_FULL}")
+        case sqlite3.SQLITE_ERROR:
+            return CannotOpen(f"{said} {_OTHER_SHAPE}")
         case sqlite3.SQLITE_NOTADB:
             return CannotOpen(f"{said} It is another kind of file, or its first page is damaged. {_ANOTHER} {RESTORE}")
         case _:
@@ -192,6 +213,13 @@ def extended_code(error: BaseException | None) -> int | None:
     orig = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(orig, "sqlite_errorcode", None)
     return code if isinstance(orig, sqlite3.Error) and isinstance(code, int) else None
+
+
+def _postgres_state(error: BaseException | None) -> str:
+    """PostgreSQL's SQLSTATE; empty if it is not PostgreSQL that complains."""
+    orig = error.orig if isinstance(error, DBAPIError) else error
+    state = getattr(orig, "sqlstate", None)
+    return state if isinstance(state, str) else ""
 
 
 def _sqlite_code(error: BaseException | None) -> int | None:

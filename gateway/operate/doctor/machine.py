@@ -14,6 +14,7 @@ from pathlib import Path
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from agent_core.store.database.look import DatabaseSeen, look
 from agent_core.store.database.ownership import lock_path
+from agent_core.store.database.trouble import OWNER
 from agent_core.store.database.upgrade import backup_path
 from agent_core.store.errors import CannotOpen
 from gateway.config.paths import Paths, not_writable, try_writing, written
@@ -133,13 +134,17 @@ def judged_database(seen: DatabaseSeen, left: str, *, runs: bool) -> list[Findin
         what = f"There is no content at {seen.shown}, and {left} of an earlier database: it was removed, or its disk is not mounted."
         fix = "Put it back, or restore a backup (outspoken db restore); the next start would begin a new one."
         findings = [problem("database", what, fix)]
+    elif not seen.may_make and seen.revision != seen.newest:
+        findings = [problem("database.rights", f"This user may not make and change tables in {seen.shown}.", OWNER)]
     elif not seen.exists:
         findings = [note("database", f"There is no database at {seen.shown} yet; the first start makes it.")]
+    elif seen.revision is None:
+        findings = [note("database", f"{seen.shown} is empty; the first start makes its tables. {seen.engine}.")]
     elif seen.revision == seen.newest:
         findings = [ok("database", f"{seen.shown} has the schema of this version ({seen.newest}); {seen.engine}.")]
     else:
         copied = f" (it first copies it to {backup_path(seen.file, seen.revision).name})" if seen.file else ""
-        what = f"{seen.shown} has an old schema: {seen.revision or 'none'}; this version's is {seen.newest}."
+        what = f"{seen.shown} has an old schema: {seen.revision}; this version's is {seen.newest}."
         fix = f"outspoken run upgrades it when it starts{copied}. If an older gateway still runs on it, stop that one first."
         findings = [problem("database.schema", what, fix)]
     if seen.unread:
