@@ -320,8 +320,7 @@ class _Opened(AbstractAsyncContextManager[None]):
 
 def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[Wire, ...]]:
     """A bot and its connections (updates are asked for by one of its own)."""
-    from telegram import Bot
-
+    from adapters.telegram.library import Bot
     from adapters.telegram.wire import Wire
 
     # The library's own method would read all updates at once, and one malformed one would hide the others.

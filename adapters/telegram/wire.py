@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import aiohttp
 from multidict import CIMultiDict
-from telegram.error import NetworkError, TelegramError, TimedOut
-from telegram.request import BaseRequest, RequestData
 from typing_extensions import override
 from yarl import URL
 
 from adapters.contract.pacing import meant
+from adapters.telegram.library import BaseRequest, NetworkError, RequestData, TelegramError, TimedOut
 from agent_core.model.transport import OwnAnswers, named_in, proxy_of
 
 if TYPE_CHECKING:
