@@ -204,8 +204,7 @@ async def serving(
         soundness = _soundness(config, paths, store, clock, damage, watch, hub)
         laws = LawWatch(config.storage.url or paths.database, config.audit, clock)
         alerter = _alerter(config, store, watch, announced, clock, chats, hub, keeper, quotas, soundness, laws, hooks)
-        folder = await _work_folder(config, paths, clock, stack)
-        health = _health(signals, watch, store, chats, hub, keeper, alerter, folder)
+        health = _health(signals, watch, store, chats, hub, keeper, alerter, await _folder(config, paths, clock, stack))
         metrics.begin(KnownAtStart(chats.names(), endpoints))
         metrics.read_from(GatewayParts(
             hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop, laws, hooks
@@ -699,7 +698,7 @@ def _asked_routes(
     return [*asked, *_hook_routes(hooks, operators, ids)]
 
 
-async def _work_folder(config: Config, paths: Paths, clock: Clock, stack: AsyncExitStack) -> WorkFolder | None:
+async def _folder(config: Config, paths: Paths, clock: Clock, stack: AsyncExitStack) -> WorkFolder | None:
     """What looks after the workspaces, where they lie in a place of their own."""
     if config.tools.workspace is None and not config.storage.several:
         return None

@@ -1,0 +1,71 @@
+"""The folder of the workspaces: missing, another one, silent, and there again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+import gateway.storage.workfolder as workfolder
+from agent_core.ports import SystemClock
+from agent_core.tools.files.workspace import PathRefused, gone, made
+from gateway.storage.workfolder import WorkFolder
+
+
+async def test_what_stands_in_the_place_of_the_folder_is_none_and_the_same_one_is_back(tmp_path: Path) -> None:
+    root = tmp_path / "files"
+    one = WorkFolder(root, SystemClock())
+    with capture_logs() as said:
+        async with one.running():
+            made(root / "first")
+            await one.look()
+            assert one.words == ""
+            root.rename(tmp_path / "disk")
+            for bare in (False, True):
+                if bare:
+                    root.mkdir()
+                await one.look()
+                assert "is its disk or share mounted" in one.words
+                for workspace in (root / "second", root / "first", root / ".nameless" / "third"):
+                    with pytest.raises(PathRefused):
+                        made(workspace)
+                assert not gone(root / "first"), "nobody knows"
+                assert not bare or [*root.iterdir()] == []
+            root.rmdir()
+            (tmp_path / "disk").rename(root)
+            await one.look()
+            assert one.words == ""
+            made(root / "second")
+            assert gone(root / "third")
+        made(tmp_path / "of nobody" / "x")
+    assert [line["event"] for line in said if line["event"].startswith("workspace.")] == [
+        "workspace.away", "workspace.back",
+    ]  # fmt: skip
+
+
+async def test_one_that_hangs_is_said_so_and_asked_by_one_thread_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workfolder, "PATIENCE_SECONDS", 0.05)
+    hanging, asked = threading.Event(), list[int]()
+
+    class Hangs(WorkFolder):
+        def there(self) -> bool:
+            asked.append(1)
+            hanging.wait(30)
+            return True
+
+    one = Hangs(tmp_path, SystemClock())
+    with capture_logs() as said:
+        for _ in range(3):
+            await one.look()
+            assert "does not answer" in one.words
+        hanging.set()
+        async with asyncio.timeout(20):
+            while one.words:
+                await one.look()
+    assert len(asked) <= 2
+    assert [line["event"] for line in said] == ["workspace.away", "workspace.back"]
