@@ -405,7 +405,7 @@ async def test_an_upgrade_that_the_file_refuses_is_told_in_words_and_changes_not
     """Its tables are of a state that was never a version."""
     async with opened(sqlite):
         pass
-    with sqlite3.connect(sqlite) as file:
+    with closing(sqlite3.connect(sqlite)) as file, file:
         before = file.execute("SELECT sql FROM sqlite_master").fetchall()
         file.execute("UPDATE alembic_version SET version_num = ?", (REVISIONS[-2],))
     with pytest.raises(
@@ -414,7 +414,7 @@ async def test_an_upgrade_that_the_file_refuses_is_told_in_words_and_changes_not
         async with opened(sqlite):
             pass
     assert not isinstance(told.value, CannotOpenNow)
-    with sqlite3.connect(sqlite) as file:
+    with closing(sqlite3.connect(sqlite)) as file, file:
         assert file.execute("SELECT sql FROM sqlite_master").fetchall() == before
 
 
