@@ -62,6 +62,10 @@ class Spoken:
 
     def new(self, view: View) -> list[TextPiece]:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
+        if len(view.bubbles) == 1 and not self._data:  # a text grows: of nearly every look there is no more to say
+            only = view.bubbles[0]
+            if only.kind in TEXTS and (said := self._said.get(only.key)) is not None and said.begun:
+                return self._grown(only, said, view)
         pieces: list[TextPiece] = []
         shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in self._kinds]
         if self._data:
@@ -93,6 +97,11 @@ class Spoken:
                 case _:
                     pass
         return pieces
+
+    def _grown(self, bubble: Bubble, said: GrowingText, view: View) -> list[TextPiece]:
+        """The same of a view with one text alone, of which something was said."""
+        text = said.new(bubble.text, final=bubble.final or not view.open)
+        return [TextPiece(text, key=bubble.key, refusal=self._refusals and bubble.refusal)] if text else []
 
     def _goes_on(self, latest: Bubble | None, view: View) -> bool:
         """The latest text was begun and may grow: nothing is put into its middle."""
