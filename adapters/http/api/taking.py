@@ -29,7 +29,7 @@ from agent_core.text.tongue import accepted
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 KEYED = "Idempotency-Key"
-TOGETHER = 8
+TOGETHER = 32
 """So many requests are taken in at a time: as many as there are turns that may begin at once, each in one commit with its message."""
 STUCK_SECONDS = 0.5
 NO_RESPONSE = "There is no such response, or it is not kept any longer."
