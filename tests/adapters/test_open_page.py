@@ -44,12 +44,12 @@ class Key:
 
 
 @asynccontextmanager
-async def page(key: Key, seen: Next) -> AsyncGenerator[aiohttp.ClientResponse]:
+async def page(key: Key, seen: Next, follower: Any = None) -> AsyncGenerator[aiohttp.ClientResponse]:
     """The events of a page whose conversation has this to tell."""
 
     @asynccontextmanager
     async def follow(_: object) -> AsyncGenerator[Any]:
-        yield SimpleNamespace(next=seen, over=False)
+        yield follower or SimpleNamespace(next=seen, over=False)
 
     clock, gateway = SystemClock(), SimpleNamespace(follow_session=follow)
     none: Any = None
@@ -73,6 +73,17 @@ async def test_a_page_ends_when_its_key_is_not_good_any_more_whatever_happens_in
         told = await events.content.readline()
         assert told == (b"event: snapshot\n" if speaks else b": keep-alive\n")
         key.good = False
+        await events.content.read()
+
+
+async def test_a_page_ends_where_nothing_more_is_to_be_seen_here() -> None:
+    async def seen(_: float) -> None:
+        await asyncio.sleep(0.01)
+
+    follower = SimpleNamespace(next=seen, over=False)
+    async with page(Key(), seen, follower) as events, asyncio.timeout(10):
+        assert await events.content.readline() == b": keep-alive\n"
+        follower.over = True
         await events.content.read()
 
 
