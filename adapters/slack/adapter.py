@@ -73,9 +73,8 @@ SETTLE_SECONDS = 0.03
 """Slack tells by several sockets at once: for so long an event waits for one that was said before it."""
 ANSWERED_SECONDS = 5.0
 """So late after a message of ours appeared, the call that made it has its answer."""
-DOUBTED = (
-    "The database does not answer, so another gateway may have the connection to Slack by now. It is left to that one."
-)
+LEFT_SECONDS = 5.0
+"""How often whoever has left its sockets says that it lives."""
 STANDING_SECONDS = 15.0
 """How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
@@ -225,7 +224,21 @@ class SlackAdapter:
         if not self._settings.app_token:
             up()
             await asyncio.Event().wait()
-        self._sockets = Sockets(
+        while not await self._heard(up):
+            # Another gateway may have our sockets by now, and Slack gives each event to any that is open; we can store none.
+            self._owed.clear()
+            known = asyncio.ensure_future(self.held.may_open())
+            try:
+                while not known.done():
+                    self._lives()  # nothing is heard, and that is meant
+                    await asyncio.wait({known}, timeout=LEFT_SECONDS)
+            finally:
+                known.cancel()
+            up = self._gap  # they are still ours: else we would have been ended
+
+    async def _heard(self, up: Callable[[], None]) -> bool:
+        """Listen until cancelled; False as soon as it is doubtful whose the sockets are: they are closed then. Raises `AdapterDown`."""
+        self._sockets = sockets = Sockets(
             self._settings.sockets,
             self._socket_url,
             self._take_in,
@@ -234,26 +247,21 @@ class SlackAdapter:
             on_gap=self._gap,
             held=self.held if self._spread else None,
         )
-        try:
-            await self._while_ours(self._sockets.run(up))
-        except CallFailed as error:
-            raise _unlinked(error) from error
-        finally:
-            self._sockets = None
-            self._last_life = self._clock.monotonic()
-
-    async def _while_ours(self, listening: Coroutine[Any, Any, None]) -> None:
-        """Raises `AdapterDown` when others may have been given our sockets: Slack gives each event to any that is open, and we can store none."""
-        tasks = [asyncio.ensure_future(listening), asyncio.ensure_future(self.held.doubted())]
+        tasks = [asyncio.ensure_future(sockets.run(up)), asyncio.ensure_future(self.held.doubted())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if not tasks[0].done():
-                raise AdapterDown(DOUBTED)
-            await tasks[0]
+            heard = tasks[0].done()
+            if heard:
+                await tasks[0]
+        except CallFailed as error:
+            raise _unlinked(error) from error
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._sockets = None
+            self._last_life = self._clock.monotonic()
+        return heard
 
     async def _socket_url(self) -> str:
         answer: Any = await self.port.asked(

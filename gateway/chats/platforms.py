@@ -224,7 +224,7 @@ def _supervisor(
     platform, account = one.adapter.name.split("/")
     outbox.open_account(platform, account, PlatformAccount(one.adapter.port, one.account_rate, one.chat_rate))
     made = Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.chance.random, note, amiss)
-    outbox.accounts.on_missed(platform, account, made.missed)
+    outbox.accounts.on_failing(platform, account, missed=made.missed, shut_out=made.shut_out)
     return made
 
 

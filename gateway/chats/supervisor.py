@@ -15,6 +15,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from enum import StrEnum
 
 import structlog
@@ -98,6 +99,14 @@ class Supervisor:
         self._missed = asyncio.Event()
         self._missed_at: float | None = None
         """Since when calls have perhaps not reached the platform, and nobody has asked it since."""
+        self._refused = False
+        """A call was not let in, and nobody has asked since who we are."""
+        self._stranger = ""
+        """What the platform said when it was asked that; empty if it knows us."""
+
+    def shut_out(self) -> None:
+        """A call was not let in: it is asked soon whether we are known there. What comes in may come all the same."""
+        self._refused = True
 
     def missed(self) -> None:
         """A call has perhaps not reached the platform: it is asked soon, and if it does not answer, that has begun now."""
@@ -252,6 +261,8 @@ class Supervisor:
         try:
             while not running.done():
                 await asyncio.wait({running}, timeout=LOOK_SECONDS)
+                if self._refused or self._stranger:
+                    await self._ask_who_we_are()
                 self._look()
                 silent = self.adapter.silent_seconds
                 if not running.done() and silent > self.adapter.deaf_after_seconds:
@@ -262,13 +273,30 @@ class Supervisor:
                 running.cancel()
                 await asyncio.wait({running}, timeout=CLOSE_SECONDS)
 
+    async def _ask_who_we_are(self) -> None:
+        self._refused = False
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self.adapter.stand()
+        except AdapterDown as down:
+            if down.fatal and not self._stranger:
+                log.warning("adapter.cannot_send", adapter=self.adapter.name, words=str(down))
+            self._stranger = str(down) if down.fatal else self._stranger
+        except (TimeoutError, StorageUnavailable, NotAccepted):
+            pass  # it is asked again
+        else:
+            self._stranger = ""
+
     def is_up(self) -> bool:
         """Whether the adapter works just now."""
         return self.sight().state == AdapterState.UP
 
     def sight(self) -> AdapterSight:
         """For `status`."""
-        return self.adapter.sight(self.state.value, self.words, self._outbound())
+        seen = self.adapter.sight(self.state.value, self.words, self._outbound())
+        if self._stranger and seen.state == AdapterState.UP:
+            return replace(seen, state=AdapterState.NEEDS_A_PERSON.value, words=self._stranger)
+        return seen
 
 
 MOST_KEPT = 1_000

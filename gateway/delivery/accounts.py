@@ -56,13 +56,16 @@ class Accounts:
         self._accounts: dict[tuple[str, str], PlatformAccount] = {}
         self._delivered_at: dict[tuple[str, str], float] = {}
         self._on_missed: dict[tuple[str, str], Callable[[], None]] = {}
+        self._on_shut_out: dict[tuple[str, str], Callable[[], None]] = {}
 
     def add(self, platform: str, account: str, one: PlatformAccount) -> None:
         self._accounts[platform, account] = one
 
-    def on_missed(self, platform: str, account: str, told: Callable[[], None]) -> None:
-        """Who is told when a call has perhaps not reached the platform."""
-        self._on_missed[platform, account] = told
+    def on_failing(
+        self, platform: str, account: str, *, missed: Callable[[], None], shut_out: Callable[[], None]
+    ) -> None:
+        """Who is told when a call has perhaps not reached the platform, or was not let in."""
+        self._on_missed[platform, account], self._on_shut_out[platform, account] = missed, shut_out
 
     def of(self, address: ChatAddress) -> PlatformAccount:
         """The account of an address. Raises KeyError if it is not configured (any more)."""
@@ -83,6 +86,10 @@ class Accounts:
     def missed(self, address: ChatAddress) -> None:
         """A call has perhaps not reached the platform."""
         self._on_missed.get((address.platform, address.account), _nothing)()
+
+    def shut_out(self, address: ChatAddress) -> None:
+        """A call was not let in: the platform does not know our token, says whoever answered."""
+        self._on_shut_out.get((address.platform, address.account), _nothing)()
 
     def outbound_age(self, platform: str, account: str) -> float | None:
         """Seconds since something was delivered; None if nothing was yet."""
@@ -133,6 +140,10 @@ class Gates:
     def missed(self, address: ChatAddress) -> None:
         """A call has perhaps not reached the platform."""
         self._accounts.missed(address)
+
+    def shut_out(self, address: ChatAddress) -> None:
+        """A call was not let in."""
+        self._accounts.shut_out(address)
 
     def passed(self, address: ChatAddress) -> None:
         """A call goes out."""

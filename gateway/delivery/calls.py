@@ -104,6 +104,8 @@ class ChatCalls:
         except CallFailed as error:
             if error.fate in (Fate.NOT_SENT, Fate.UNKNOWN):
                 self._gates.missed(self.address)
+            elif error.cause is Cause.NOT_LET_IN:
+                self._gates.shut_out(self.address)
             raise
 
     async def attempt(self, call: Awaitable[str | None]) -> CallFailed | None:

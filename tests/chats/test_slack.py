@@ -19,7 +19,16 @@ from tests.chats.audited import lies
 from tests.chats.harness import answer, answers, process, quiet, running, starting, status, status_until, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.fakes.common import LoseAnswer, Pause
-from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, gateway_page, ratelimited, refusal
+from tests.fakes.slack import (
+    SIGNING_SECRET,
+    Farewell,
+    StreamState,
+    Tamper,
+    TokenState,
+    gateway_page,
+    ratelimited,
+    refusal,
+)
 from tests.ports import free_port
 
 
@@ -689,3 +698,19 @@ async def test_a_command_where_the_app_is_not_is_answered_in_private_with_what_t
     async with running(slack):
         slack.fake.people.command(alien, ada, "/outspoken", "status")
         await answer(slack, slack.private(ada), "the app is not in that channel")
+
+
+async def test_a_token_that_is_taken_back_is_told_though_what_is_said_still_comes(slack: SlackHarness) -> None:
+    """The sockets are the app-level token's, so they stay."""
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack) as up:
+        slack.say(chat, ada, "say hello")
+        await answer(slack, chat, "hello", 20)
+        slack.fake.tokens(TokenState.REVOKED)
+        slack.say(chat, ada, "say anything")
+        told = await status_until(up.url, lambda told: told["adapters"][0]["state"] == "needs a person")
+        assert "token" in told["adapters"][0]["words"]
+        assert slack.fake.sockets.open
+        slack.fake.tokens(TokenState.GOOD)
+        await status_until(up.url, lambda told: told["adapters"][0]["state"] == "up")
