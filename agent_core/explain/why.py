@@ -456,7 +456,7 @@ class _Teller:
                 )
             case ev.ToolCallNamed():
                 self._content_at = self._content_at or event.at
-                self._tools[event.call] = self._tool_name(event.name)
+                self._tools[ev.call_id(event.call, self._tools)] = self._tool_name(event.name)
                 return ""
             case ev.TurnOpened():
                 return self._opened(event)

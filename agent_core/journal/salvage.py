@@ -23,6 +23,7 @@ from agent_core.turn.events import (
     ToolStarted,
     TurnEnded,
     TurnOpened,
+    call_id,
 )
 from agent_core.turn.transcript import MARK
 
@@ -59,7 +60,7 @@ def ran(events: Iterable[Event]) -> Ran:
             case TurnOpened():
                 pure = {tool.name for tool in event.settings.tools if tool.effect is EffectClass.PURE}
             case ToolCallNamed():
-                names[event.call] = event.name
+                names[call_id(event.call, names)] = event.name
             case ToolStarted():
                 begun[event.call] = None
             case ToolReturned() | CallSettled():

@@ -9,7 +9,7 @@ pieces) may be merged, keeping the later `at`, without changing the fold: how a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
@@ -140,8 +140,17 @@ class ToolCallNamed(Happened):
     index: int
     """Position of the call in the reply, from 0, in order of appearance."""
     call: str
-    """The call's id: the provider's if it is usable and new in this turn, else one of ours."""
+    """The call's id: the provider's if it is usable, else one of ours. In the turn it is known by `call_id` of it."""
     name: str
+
+
+def call_id(call: str, taken: Container[str]) -> str:
+    """By what a call that is named so is known in the turn, where `taken` are those before it: some providers begin anew with each reply."""
+    unique, count = call, 0
+    while unique in taken:
+        count += 1
+        unique = f"{call}.{count}"
+    return unique
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

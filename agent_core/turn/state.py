@@ -31,6 +31,7 @@ from agent_core.turn.events import (
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
+    call_id,
 )
 
 
@@ -482,14 +483,10 @@ class Draft:
 
     def name_call(self, index: int, call: str, name: str, taken: dict[str, None]) -> None:
         """Begin a call, once. Two calls of a turn never have one id: the model could not tell their results apart."""
-        if index in self.calls:
-            return
-        unique, count = call, 0
-        while unique in taken:
-            count += 1
-            unique = f"{call}.{count}"
-        taken[unique] = None
-        self.calls[index] = DraftCall(unique, name)
+        if index not in self.calls:
+            unique = call_id(call, taken)
+            taken[unique] = None
+            self.calls[index] = DraftCall(unique, name)
 
     @property
     def begun(self) -> bool:

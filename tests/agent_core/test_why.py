@@ -17,11 +17,14 @@ from agent_core.explain.why import (
     unquoted,
 )
 from agent_core.failures.exits import ExitCode
+from agent_core.journal.salvage import Ran, ran
 from agent_core.settings import Route
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
-from agent_core.turn.events import TurnEnded, TurnOpened
+from agent_core.tools.base import ToolStatus
+from agent_core.turn.effects import RunTool
+from agent_core.turn.events import Event, TakenOver, ToolCallNamed, ToolReturned, ToolStarted, TurnEnded, TurnOpened
 from tests.agent_core.journals import Writer, journals
-from tests.agent_core.turns import SETTINGS
+from tests.agent_core.turns import SETTINGS, Rig
 from tests.examples import MANY
 
 BASE = replace(SETTINGS, routes=(Route("m1", "h", "k1"), Route("m2", "h2", "k2")), max_steps=5)
@@ -103,3 +106,24 @@ def test_a_missing_message_is_told_by_the_state_at_its_time():
     assert "yet in trouble around then" in verdict(down, replace(up, at=4_500))
     assert "it was not meant for the bot" in verdict(up)
     assert "may not have been configured" in verdict()
+
+
+def _numbering_anew() -> list[Event]:
+    """A turn whose provider calls the call of each reply alike; its process dies while the second one runs."""
+    rig = Rig(BASE)
+    for name in ("read", "send"):
+        rig.feed(ToolCallNamed(at=rig.tick(), index=0, call="call_0", name=name))
+        (*_, wanted) = rig.finish("tool_calls")
+        assert isinstance(wanted, RunTool)
+        rig.feed(ToolStarted(at=rig.tick(), call=wanted.call))
+        if name == "read":
+            rig.feed(ToolReturned(at=rig.tick(), call=wanted.call, status=ToolStatus.OK, text="done"))
+    return rig.fed
+
+
+def test_a_call_is_called_by_its_tool_where_a_provider_numbers_each_replys_calls_anew():
+    events = _numbering_anew()
+    words = [line.words for line in turn_lines([*events, TakenOver(at=9_000, epoch=2)], show_text=False)]
+    assert any(line.startswith("read: done") for line in words), words
+    assert "It is not known whether this was done: send." in words[-1], words
+    assert ran(events) == Ran(("read",), ("send",))

@@ -15,10 +15,11 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, make_url, text
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 import migrations
 from agent_core.store import tables as t
+from agent_core.store.database import ownership
 from agent_core.store.database.look import look
 from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.database.upgrade import NEWEST, backup_path, upgrade_to
@@ -460,3 +461,23 @@ async def test_a_database_that_takes_no_connections_just_now_may_later(postgres_
         finally:
             await admin.execute(f"ALTER DATABASE {url.database} WITH ALLOW_CONNECTIONS true")
             await admin.close()
+
+
+async def test_what_would_not_end_a_silent_gateways_connection_is_refused(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pooler is told to pass over what it does not know, and hands the lock's connection on."""
+    made = ownership.postgres_engine
+
+    def pooled(place: PostgresPlace, *, name: str, autocommit: bool, settings: dict[str, str]) -> AsyncEngine:
+        assert "idle_session_timeout" in settings
+        return made(place, name=name, autocommit=autocommit)
+
+    place = parse_place(postgres)
+    assert isinstance(place, PostgresPlace)
+    async with ownership.pulse(place, serves=ownership.Serves.ALONE):
+        pass
+    monkeypatch.setattr(ownership, "postgres_engine", pooled)
+    with pytest.raises(CannotOpen, match=r"its idle_session_timeout is 0 ms.*give it the address of the server itself"):
+        async with ownership.pulse(place, serves=ownership.Serves.ALONE):
+            pass

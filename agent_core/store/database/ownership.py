@@ -42,9 +42,9 @@ from agent_core.records import dataclass
 from agent_core.retry import PULSE_AGAIN
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.place import PostgresPlace, no_file
-from agent_core.store.database.trouble import in_words, opening
+from agent_core.store.database.trouble import NO_POOLER, in_words, opening
 from agent_core.store.database.way import Backend, ServerAway, Way, end_at_once
-from agent_core.store.errors import AlreadyRunning, StorageUnavailable
+from agent_core.store.errors import AlreadyRunning, CannotOpen, StorageUnavailable
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -283,6 +283,7 @@ _TAKEN = text(
     "WHERE nodes.node = free.node AND nodes.taken_by IS NULL) SELECT node FROM free"
 ).bindparams(*_NODES, bindparam("me", type_=BigInteger))
 """Those whose lock is free are dead from here on, whatever they think themselves: it is written in the transaction that takes what they had."""
+_SILENCE = text("SELECT setting FROM pg_settings WHERE name = 'idle_session_timeout'")
 _STANDS = text("SELECT taken_by FROM nodes WHERE node = :me").bindparams(bindparam("me", type_=BigInteger))
 _END_OLD = text(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = :pid AND usename = current_user AND application_name = :name"
@@ -376,6 +377,12 @@ class PulseLock:
         driver: Any = sync.connection.driver_connection
         self._pid = int(driver.get_server_pid())
         driver.add_termination_listener(partial(self._gone, conn))
+
+    async def ends_if_silent(self, limit: str) -> None:
+        """Raises CannotOpen if the server does not know after which silence it has to end this connection: then nobody else could ever take over."""
+        if (found := (await self._ask(_SILENCE)).scalar()) != limit:
+            said = f"The database {self._place.shown} cannot be used: its idle_session_timeout is {found} ms, where the gateway asked for {limit} ms."
+            raise CannotOpen(f"{said} {NO_POOLER}")
 
     async def disconnect(self) -> None:
         """End the connection, and with it the locks: others may take over at once."""
@@ -593,6 +600,7 @@ async def pulse(
         with opening(place.shown):
             await owner.connect()
             if serves is not Serves.NOT:
+                await owner.ends_if_silent(limit)
                 await owner.serve(waits, shared=serves is Serves.SHARED)
         beating = asyncio.create_task(owner.beat(), name="store-pulse")
         try:

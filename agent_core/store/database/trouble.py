@@ -141,6 +141,14 @@ _OTHER_SHAPE = (
     "Its tables are not what its schema's number says: they were changed by hand, or by a state of the program that was never a version. Nothing was changed now. "
     "Restore a backup, or give the gateway a database of its own ([storage] url)."
 )
+_POSTGRES_SHAPE = {"42P01", "42P07", "42701", "42703", "42710"}
+"""A table, a column or an index is not there, or there already."""
+_POOLED = {"08P01", "26000", "42P05"}
+"""The wire's or a session's rules are not kept: a prepared statement is gone, or another one's; what a connection begins with is not understood."""
+NO_POOLER = (
+    "So what answers is no server, but a pooler such as PgBouncer. The gateway needs connections of its own, which hold its lock and end when it is silent: "
+    "give it the address of the server itself."
+)
 _ANOTHER = "If it is another program's, give the gateway a database of its own ([storage] url). If it is the gateway's:"
 
 
@@ -185,8 +193,14 @@ def _cannot_open(error: Exception, shown: str) -> CannotOpen:
             return CannotOpen(f"{said} Check the user, the password and the name of the database in its address.")
         case None if state == NO_RIGHT:
             return CannotOpen(f"{said} {OWNER}")
-        case None if state and blame(error) is Blame.OPERATION:
+        case None if state in _POOLED:
+            return CannotOpen(f"{said} {NO_POOLER}")
+        case None if state in _POSTGRES_SHAPE:
             return CannotOpen(f"{said} {_OTHER_SHAPE}")
+        case None if state and blame(error) is Blame.OPERATION:
+            return CannotOpen(
+                f"{said} Check which server stands at this address: it has to be PostgreSQL, 14 or newer."
+            )
         case None:
             return CannotOpenNow(f"{said} Check that the server runs and can be reached.")
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_NOMEM:
