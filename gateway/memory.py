@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import ssl
+import typing
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -35,8 +36,11 @@ def loading() -> Generator[None]:
 
 
 def _keep(phase: str, _found: object) -> None:
-    """What is alive after Python looked is there to stay."""
-    if phase == "stop":
+    """What is alive after Python looked is there to stay. First go the other signatures of functions, which Python keeps for whoever draws up a
+    documentation: three hundred functions of libraries that nobody calls, 0.4 MiB."""
+    if phase == "start":
+        typing.clear_overloads()
+    else:
         gc.freeze()
 
 

@@ -69,12 +69,26 @@ assert gc.get_freeze_count() > 20_000 and gc.get_threshold() == usual and not gc
 gc.unfreeze()
 print(gc.collect())
 """
+OVERLOADS = """
+import typing
+from gateway.memory import loading
+
+with loading():
+    import gateway.daemon
+import sqlalchemy
+print(len(typing.get_overloads(sqlalchemy.select)))
+"""
 
 
 def test_what_was_replaced_while_it_was_loaded_is_not_kept() -> None:
     """A class with slots is made twice, and the first one of them is in a circle with itself."""
     left = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, check=True, timeout=60).stdout
     assert int(left) < 200
+
+
+def test_signatures_that_only_a_type_checker_reads_are_not_kept() -> None:
+    left = subprocess.run([sys.executable, "-c", OVERLOADS], capture_output=True, text=True, check=True, timeout=60)
+    assert int(left.stdout) == 0
 
 
 BUILT = """

@@ -19,9 +19,10 @@ from agent_core.store.batch.owned import Owned
 from agent_core.store.batch.transaction import NotAllNew, carry_out
 from agent_core.store.database.lines import SqliteLine
 from agent_core.store.errors import Conflict, Fenced, StorageUnavailable
+from agent_core.store.sessions.rows import ONCE
 from agent_core.store.turns.rows import IntendedCall
 from tests import examples
-from tests.store.support import message, opened, row, started, turn_of
+from tests.store.support import message, opened, row, session_of, started, turn_of
 from tests.store.test_batches import MANY, WHO, content, database, raw, told
 
 HAPPENS = st.sampled_from(["committed", "committed", "committed", "rolled back", "written beside"])
@@ -90,6 +91,25 @@ async def test_a_turn_that_was_closed_is_known_to_be_so_by_whoever_comes_late(sq
         with pytest.raises(Conflict):
             await store.turns.intend(session, epoch, turn, [], [call])
         assert [one.seq for one in await store.turns.journal(turn)] == [0, 1, 2]
+
+
+async def test_of_single_requests_nothing_is_kept_once_they_are_answered(sqlite: str) -> None:
+    kept = Owned()
+    with mock.patch("agent_core.store.store.Owned", return_value=kept):
+        async with opened(sqlite) as store:
+            for number in range(3):
+                session, epoch = await session_of(store, f"{ONCE}x{number}")
+                assert session in held(kept), "until then it is"
+                session, epoch, turn = await turn_of(store, f"{ONCE}y{number}")
+                await store.turns.close(session, epoch, turn, [row(1)], "answered", 9)
+                assert session not in held(kept)
+            session, epoch, turn = await turn_of(store)
+            await store.turns.close(session, epoch, turn, [row(1)], "answered", 9)
+            assert session in held(kept), "a conversation goes on"
+
+
+def held(kept: Owned) -> dict[str, object]:
+    return {**vars(kept)["_sessions"]}
 
 
 async def test_a_message_that_is_new_asks_nothing_of_the_database(sqlite: str) -> None:

@@ -3,6 +3,8 @@
 Theory. One process writes a SQLite file, by one connection. So what a commit left of a session that this node owns, and of an open turn, is
 what the next batch would read. That other nodes write as well is the rule on PostgreSQL: there nothing is kept.
 
+Of a single request, which is its session's only one, nothing is kept once it is answered: nobody can name it again.
+
 Laws (tests/store/test_owned.py): with what is kept, every operation is answered as without, and the same is stored. Only what a commit has
 left is kept: where one fails, or nobody knows whether it did, and where something is written beside the batches, all is forgotten. A write by
 another connection (by hand, or by a process that took the file) is seen inside the transaction, before anything is decided: then all is
@@ -18,6 +20,7 @@ from sqlalchemy import Connection
 from agent_core.store.batch.facts import Facts, Needs, SessionFact, TurnFact
 from agent_core.store.database import direct
 from agent_core.store.database.mapping import Fact
+from agent_core.store.sessions.rows import ONCE
 from agent_core.store.turns.rows import ToolCallRow, TurnState
 
 MOST = 8_192
@@ -76,9 +79,11 @@ class Owned:
             return
         for name, session in facts.sessions.items():
             self._sessions.pop(name, None)
-            if session.row.owner == facts.node:
+            if session.row.owner == facts.node and not _answered(session):
                 self._sessions[name] = session
                 self._by_key[session.row.key] = name
+            else:
+                self._by_key.pop(session.row.key, None)
         for name, turn in facts.turns.items():
             self._turns.pop(name, None)
             calls = {} if turn.new else self._calls.pop(name, None)
@@ -104,6 +109,11 @@ class Owned:
         for kept in (self._sessions, self._by_key, self._turns, self._calls):
             kept.clear()
         self._version = self._noted = self._highest_message = None
+
+
+def _answered(session: SessionFact) -> bool:
+    """It was a single request's, and its turn is over."""
+    return session.row.key.startswith(ONCE) and session.last_number > 0 and session.open_turn is None
 
 
 def _version(conn: Connection) -> int:
