@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import field
 from enum import StrEnum
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import aiohttp
@@ -252,14 +253,11 @@ class Sockets:
 class _Waits:
     """Somebody who waits for a turn; `settled` when no older one is waited for any more."""
 
-    number: int
-    count: int
+    place: tuple[int, int]
+    """Its age, and when it came."""
     parties: frozenset[str]
     turn: asyncio.Future[None]
     settled: bool = False
-
-    def __lt__(self, other: _Waits) -> bool:
-        return (self.number, self.count) < (other.number, other.count)
 
 
 class InOrder:
@@ -285,9 +283,9 @@ class InOrder:
         """Come back when it is the turn of `number` (any measure of age, lower is older), and let the next in at the end."""
         self._count += 1
         loop = asyncio.get_running_loop()
-        mine = _Waits(number, self._count, parties, loop.create_future())
+        mine = _Waits((number, self._count), parties, loop.create_future())
         for party in parties:
-            insort(self._lines.setdefault(party, []), mine)
+            insort(self._lines.setdefault(party, []), mine, key=attrgetter("place"))
         timer = loop.call_later(self._settle_seconds, self._settle, mine)
         try:
             await mine.turn
@@ -310,7 +308,7 @@ class InOrder:
         """What is older than it, and came later, waits no longer than it."""
         for party in one.parties:
             for other in self._lines.get(party, ()):
-                if other < one:
+                if other.place < one.place:
                     other.settled = True
         one.settled = True
         self._let_in(one.parties)
