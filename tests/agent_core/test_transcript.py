@@ -192,8 +192,8 @@ def test_a_result_stands_behind_its_call_wherever_it_was_told():
 
 
 def test_what_one_reply_said_and_called_in_several_messages_is_one():
-    said = {**assistant("first", ["a"]), THOUGHTS: {"text": "I look."}}
-    more = {**assistant("second", ["b"]), THOUGHTS: {"text": "Twice."}}
+    said: Message = {**assistant("first", ["a"]), THOUGHTS: {"text": "I look."}}
+    more: Message = {**assistant("second", ["b"]), THOUGHTS: {"text": "Twice."}}
     fixed = repaired([person("go"), said, more, assistant("third", []), result("a"), result("b")])
     assert [message["role"] for message in fixed] == ["user", "assistant", "tool", "tool"]
     calls, thoughts = fixed[1]["tool_calls"], fixed[1][THOUGHTS]

@@ -486,8 +486,8 @@ async def test_a_key_that_another_gateway_has_made_is_learnt_and_whoever_guesses
     await asyncio.gather(*(ring.learn(new_key(seed)) for seed in range(500)))
     assert table.looks == 1, "all of them came before it began"
     began = time.monotonic()
-    for seed in range(5):
-        key = new_key(10_000 + seed)
+    keys = [new_key(10_000 + seed) for seed in range(5)]
+    for seed, key in enumerate(keys):
         table.rows.append(row(f"laptop{seed}", key))
         guesses = [asyncio.create_task(ring.learn(new_key(seed))) for seed in range(50)]
         await ring.learn(key)
@@ -497,6 +497,6 @@ async def test_a_key_that_another_gateway_has_made_is_learnt_and_whoever_guesses
         await asyncio.gather(*guesses)
     assert table.looks <= 2 + (time.monotonic() - began) / LEARN_SECONDS
     looks = table.looks
-    for shown in ("", "swordfish", key, f"{key}x"):
+    for shown in ("", "swordfish", keys[0], f"{keys[0]}x"):
         await ring.learn(shown)
     assert table.looks == looks, "what is known, or no key of ours, is not looked for"
