@@ -63,7 +63,7 @@ class Frames:
             self.loop.call_soon(self._call, waiting[TOGETHER:])
 
 
-class Reader(Protocol):
+class TextTaker(Protocol):
     """Whoever takes new text where it comes."""
 
     def new_text(self) -> bool:
@@ -80,7 +80,7 @@ class Bell:
         self._loop = asyncio.get_running_loop()
         self._rang = False
         self._waiter: asyncio.Future[None] | None = None
-        self._reader: Reader | None = None
+        self._reader: TextTaker | None = None
         self._context: Context | None = None
         self._frame: asyncio.TimerHandle | None = None
         self._text_at = -math.inf
@@ -117,7 +117,7 @@ class Bell:
         if reader is None or context is None or not asleep or not context.run(reader.new_text):
             self.ring()
 
-    async def wait(self, timeout_seconds: float, reader: Reader | None = None) -> bool:
+    async def wait(self, timeout_seconds: float, reader: TextTaker | None = None) -> bool:
         """True once it rang since the last wait; False if it does not within the time. Of new text `reader` is told in its place, in the context of
         whoever waits; where that takes it, nobody is woken."""
         if not self._rang:

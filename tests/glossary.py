@@ -16,6 +16,7 @@ from tests.source import nodes, tree
 
 WORDS: Mapping[str, str] = {
     "Bad time": "gateway.schedule.times.BadTime",
+    "Cannot open": "agent_core.store.errors.CannotOpen",
     "Amount": "agent_core.limits.budgets.Amount",
     "Accepting": "gateway.sessions.accepting.Accepting",
     "Inbox state": "agent_core.store.inbox.rows.InboxState",

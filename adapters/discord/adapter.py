@@ -39,7 +39,7 @@ from adapters.discord.inbound import (
     Brought,
     Complete,
     Happened,
-    Heard,
+    SaidIn,
     by_a_bot,
     heard_of,
     parties,
@@ -363,9 +363,9 @@ class DiscordAdapter:
         if len(events) == 1:
             heard = [await self._handled_behind((), events[0])]
         else:
-            latest: dict[str, asyncio.Task[Heard | None]] = {}
+            latest: dict[str, asyncio.Task[SaidIn | None]] = {}
             async with asyncio.TaskGroup() as group:
-                tasks: list[asyncio.Task[Heard | None]] = []
+                tasks: list[asyncio.Task[SaidIn | None]] = []
                 for event in events:
                     whose = parties(event.data) if isinstance(event, Brought) else frozenset[str]()
                     before = [latest[one] for one in whose if one in latest]
@@ -376,7 +376,7 @@ class DiscordAdapter:
         for one in {one.shard: one for one in heard if one is not None}.values():
             await self._missed.handled(one)
 
-    async def _handled_behind(self, before: Sequence[asyncio.Task[Any]], event: Happened) -> Heard | None:
+    async def _handled_behind(self, before: Sequence[asyncio.Task[Any]], event: Happened) -> SaidIn | None:
         """Where it was said, if it was said somewhere."""
         for one in before:
             await one
@@ -415,7 +415,7 @@ class DiscordAdapter:
         came = (one for one in self._came if isinstance(one, Brought) and one.kind == "MESSAGE_CREATE")
         self._way.waiting(refused, (partial(said, one) for one in came))
 
-    async def _handle(self, client: discord.Client, event: Happened) -> Heard | None:
+    async def _handle(self, client: discord.Client, event: Happened) -> SaidIn | None:
         match event:
             case Began(shard):
                 await self._missed.began(shard)
@@ -449,7 +449,7 @@ class DiscordAdapter:
 
     async def _take(
         self, client: discord.Client, kind: str, data: object, *, channel: Any = None, late: str | None = None
-    ) -> Heard | None:
+    ) -> SaidIn | None:
         """Come back when it is in a table; where it was said, if it came by a connection and says so. `channel` and `late`: see `_late`."""
         from adapters.discord.client import interaction_of, message_of
 
@@ -463,7 +463,7 @@ class DiscordAdapter:
         if kind in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and by_a_bot(told):
             return await self._passed(told) if late is None else None
 
-        heard: list[Heard] = []
+        heard: list[SaidIn] = []
 
         def kept() -> Raw:
             key = f"{kind.lower()}:{told.get('channel_id')}:{told.get('id')}" if told else ""
@@ -490,7 +490,7 @@ class DiscordAdapter:
                 await self._way.take(kept, lambda: message_of(client, data, channel), said, key=lambda _: key)
         return heard[-1] if heard else None
 
-    async def _passed(self, told: Mapping[str, Any]) -> Heard | None:
+    async def _passed(self, told: Mapping[str, Any]) -> SaidIn | None:
         """Something was said that is for nobody here: where."""
         try:
             heard = heard_of(told, self._settings.shards)

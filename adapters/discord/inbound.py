@@ -51,7 +51,7 @@ Happened: TypeAlias = Began | Complete | Brought
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SaidIn:
     """Where something was said that came by a connection."""
 
     channel: str
@@ -62,11 +62,11 @@ class Heard:
     private: bool
 
 
-def heard_of(told: Mapping[str, Any], shards: int) -> Heard:
+def heard_of(told: Mapping[str, Any], shards: int) -> SaidIn:
     """By the JSON of a message, of an account with so many connections (0: it has one). Raises whatever it wants."""
     guild = told.get("guild_id")
     shard = 0 if guild is None else (int(guild) >> 22) % (shards or 1)
-    return Heard(str(int(told["channel_id"])), int(told["id"]), shard, guild is None)
+    return SaidIn(str(int(told["channel_id"])), int(told["id"]), shard, guild is None)
 
 
 def parties(data: object) -> frozenset[str]:

@@ -26,7 +26,7 @@ from agent_core.ports import Clock
 if TYPE_CHECKING:
     import discord
 
-    from adapters.discord.inbound import Heard
+    from adapters.discord.inbound import SaidIn
     from adapters.discord.port import DiscordPort
 
 log = structlog.get_logger("discord")
@@ -156,12 +156,12 @@ class DiscordGaps:
 
     # ------------------------------------------------------------------ for what comes in
 
-    async def before(self, heard: Heard) -> None:
+    async def before(self, heard: SaidIn) -> None:
         """Something is said in a channel: what was missed there comes first, if it can be had soon."""
         await self.noticed(heard)
         await self._backlog.catch_up(heard.channel)
 
-    async def noticed(self, heard: Heard) -> None:
+    async def noticed(self, heard: SaidIn) -> None:
         """A channel is met: if nobody has looked what was missed there, it is read."""
         channel, shard = heard.channel, heard.shard
         if channel in self._backlog.seen or self._backlog.mark(channel) is not None:
@@ -174,7 +174,7 @@ class DiscordGaps:
         self._backlog.add([(channel, mark)], since_ms)
         await self._note(channel, mark)
 
-    async def handled(self, heard: Heard) -> None:
+    async def handled(self, heard: SaidIn) -> None:
         """What came by a connection is stored, or was not for us; everything before it as well, if nothing is left to be read."""
         upto = heard.number - HEARD_EVERY
         if not (self._incomplete or len(self._backlog)) and upto - self._heard.get(heard.shard, upto) >= HEARD_EVERY:

@@ -6,10 +6,8 @@ A directory is known by a number that lies in it. Each gateway tells the others 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -28,28 +26,6 @@ from gateway.limits.whose import workspace_of
 from gateway.queues import inbox
 
 log = structlog.get_logger("gateway")
-
-NUMBER = ".outspoken-directory"
-MOST_BYTES = 100
-
-
-def number_of(root: Path) -> str:
-    """The number of a directory; made, if nobody has. Empty if it cannot be read."""
-    path = root / NUMBER
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        made = root / f"{NUMBER}.{secrets.token_hex(4)}"
-        made.write_text(secrets.token_hex(8))
-        try:
-            with suppress(FileExistsError):
-                path.hardlink_to(made)  # whole, or not at all: others begin at the same moment
-        finally:
-            made.unlink()
-        with path.open() as file:
-            return file.read(MOST_BYTES).strip()
-    except (OSError, ValueError) as error:
-        log.warning("slices.directory_not_known", folder=str(root), error=str(error))
-        return ""
 
 
 def told_number(words: str) -> str:

@@ -21,7 +21,7 @@ from gateway.config.sections import Config
 from gateway.observe.health import Health
 from gateway.sessions.hub import Hub
 from gateway.several.alike import sums
-from gateway.several.files import number_of
+from gateway.storage.workfolder import number_of
 
 log = structlog.get_logger("gateway")
 

@@ -29,8 +29,9 @@ from gateway.sessions.hub import Hub
 from gateway.several.collecting import Collecting
 from gateway.several.dividing import Dividing
 from gateway.several.far import CONTROL, FarControl, carry_out
-from gateway.several.files import FilesElsewhere, number_of
+from gateway.several.files import FilesElsewhere
 from gateway.sharing.portion import PEOPLE, RATE, SESSION, TOOL, WATCH, Portion
+from gateway.storage.workfolder import number_of
 
 log = structlog.get_logger("gateway")
 

@@ -9,8 +9,9 @@ Loaded where `[tools] workspace` names a place, or several gateways share one; w
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import structlog
@@ -18,10 +19,11 @@ import structlog
 from agent_core.beside import beside
 from agent_core.ports import Clock
 from agent_core.tools.files.workspace import GUARDED
-from gateway.several.files import MOST_BYTES, NUMBER, number_of
 
 log = structlog.get_logger("storage")
 
+NUMBER = ".outspoken-directory"
+MOST_BYTES = 100
 LOOK_SECONDS = 5.0
 PATIENCE_SECONDS = 3.0
 """A share that hangs keeps a thread: one, however often it is looked."""
@@ -30,6 +32,25 @@ NOT_THERE = (
     "that people send are not taken."
 )
 SILENT = "The folder for files ({root}) does not answer: does its disk or share hang?"
+
+
+def number_of(root: Path) -> str:
+    """The number of a directory; made, if nobody has. Empty if it cannot be read."""
+    path = root / NUMBER
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        made = root / f"{NUMBER}.{secrets.token_hex(4)}"
+        made.write_text(secrets.token_hex(8))
+        try:
+            with suppress(FileExistsError):
+                path.hardlink_to(made)  # whole, or not at all: others begin at the same moment
+        finally:
+            made.unlink()
+        with path.open() as file:
+            return file.read(MOST_BYTES).strip()
+    except (OSError, ValueError) as error:
+        log.warning("slices.directory_not_known", folder=str(root), error=str(error))
+        return ""
 
 
 class WorkFolder:

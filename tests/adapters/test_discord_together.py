@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.discord.adapter import DiscordAdapter
-from adapters.discord.inbound import Began, Brought, Happened, Heard, parties
+from adapters.discord.inbound import Began, Brought, Happened, SaidIn, parties
 from adapters.discord.platform import Discord
 from agent_core.ports import SystemClock
 
@@ -46,7 +46,7 @@ async def worked(events: list[Happened], chance: random.Random, refused: set[int
     one, stored, busy, most, heard = adapter(), list[int](), set[int](), 0, list[int]()
     left = set(refused)
 
-    async def handle(_: object, event: Happened) -> Heard | None:
+    async def handle(_: object, event: Happened) -> SaidIn | None:
         nonlocal most
         number = event.seq or 0 if isinstance(event, Brought) else -1
         busy.add(number)
@@ -58,9 +58,9 @@ async def worked(events: list[Happened], chance: random.Random, refused: set[int
             left.discard(number)
             raise NotAccepted("not now", NotAcceptedCode.STORAGE_AWAY)
         stored.append(number)
-        return Heard("1", number, 0, private=True) if number >= 0 else None
+        return SaidIn("1", number, 0, private=True) if number >= 0 else None
 
-    async def note(place: Heard) -> None:
+    async def note(place: SaidIn) -> None:
         heard.append(place.number)
         assert {
             other.seq for other in events if isinstance(other, Brought) and (other.seq or 0) <= place.number

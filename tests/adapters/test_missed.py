@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from adapters.contract.backlog import Behind
 from adapters.discord import adapter as of_adapter
 from adapters.discord import missed as of_discord
-from adapters.discord.inbound import Began, Brought, Complete, Happened, Heard
+from adapters.discord.inbound import Began, Brought, Complete, Happened, SaidIn
 from adapters.discord.missed import HEARD, PERSON, DiscordGaps
 from adapters.discord.platform import Discord as Section
 from adapters.slack import missed as of_slack
@@ -249,8 +249,8 @@ class Discord:
     def message(self, number: int) -> Any:
         return SimpleNamespace(id=number, channel=self.channel, guild=None)
 
-    def heard(self, number: int) -> Heard:
-        return Heard("77", number, 0, private=True)
+    def heard(self, number: int) -> SaidIn:
+        return SaidIn("77", number, 0, private=True)
 
 
 MARK = snowflake(1_699_999_000_000)
