@@ -37,7 +37,9 @@ async def test_what_was_seen_from_afar_is_not_taken_back_by_what_may_be_anothers
     queue.running = cast("Any", SimpleNamespace(driver=driver, messages=(SimpleNamespace(inbox_id=7),)))
     store = SimpleNamespace(ownership=SimpleNamespace(lease_ok=lambda: ours))
     watching = SimpleNamespace(queues=queues, store=store)
-    follower = MessageFollower(cast("Any", watching), Ticket(7, "s1", duplicate=False), end_alone=False)
+    follower = MessageFollower(
+        cast("Any", watching), Ticket(7, "s1", duplicate=False), end_alone=False, stored_alone=False
+    )
     follower._far = cast("Any", object()) if afar else None
     follower._attach()
     assert bool(seen.bells) == (ours or not afar)
@@ -68,7 +70,9 @@ async def test_an_end_that_may_not_be_stored_is_told_to_nobody(
         seen=seen, turn=rig.turn, overtaken=overtaken, left_open=left, identity=SimpleNamespace(turn="t")
     )
     watching = SimpleNamespace(portion=Portion(whole=whole))
-    follower = MessageFollower(cast("Any", watching), Ticket(7, "s1", duplicate=False), end_alone=False)
+    follower = MessageFollower(
+        cast("Any", watching), Ticket(7, "s1", duplicate=False), end_alone=False, stored_alone=False
+    )
     assert isinstance(sight := follower._sight(cast("Any", driver), changed=True), told)
     assert isinstance(sight, Ended | LeftOpen)
     assert sight.view == rig.view()
