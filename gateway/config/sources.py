@@ -172,7 +172,13 @@ class TomlFile:
             line, column = (found.group(1), found.group(2)) if found else (None, None)
             place = f"{self.path}:{line}:{column}" if line else f"{self.path}:{text.count(chr(10)) + 1}"
             what = f"is not valid TOML: {_POSITION.sub('', words)}."
-            raise UnreadableSource(place, what, 'Texts need quotation marks: name = "gpt-5".') from None
+            twice = words.startswith("Cannot")  # overwrite, declare, mutate: what stands further up
+            fix = (
+                "Say each section, and in it each key, once."
+                if twice
+                else 'Texts need quotation marks: name = "gpt-5".'
+            )
+            raise UnreadableSource(place, what, fix) from None
         except RecursionError:
             raise UnreadableSource(str(self.path), "is nested too deeply.") from None
         self._lines = toml_lines(text)

@@ -398,7 +398,11 @@ def test_variables_that_kubernetes_sets_for_a_service_of_our_name_do_not_stop_th
         ("[model]\nname = gpt-5\n", ":2:8", "is not valid TOML: Invalid value."),
         ('[model]\nname = "x\n', ":2:", "is not valid TOML"),
         ("[model\n", ":1:", "is not valid TOML"),
-        ('[model]\nname = "x"\nname = "y"\n', ":3:", "is not valid TOML: Cannot overwrite a value."),
+        (
+            '[model]\nname = "x"\nname = "y"\n',
+            ":3:",
+            "is not valid TOML: Cannot overwrite a value. Say each section, and in it each key, once.",
+        ),
         ("[model]\nx = [", ":2:", "is not valid TOML"),
     ],
 )

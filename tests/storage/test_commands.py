@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.failures.notices import RESTORED
 from agent_core.store.database.shape import _upgrade, missing_in
+from agent_core.store.keeping import backup
 from gateway.operate.database import moved_on
 from gateway.schedule.schedules import Plan, reminder
 from gateway.schedule.times import Once
@@ -250,3 +252,18 @@ def test_what_was_due_between_the_backup_and_its_restore_says_that_it_may_come_t
     }
     assert found["remind:to come"] == 0
     assert (found["remind:said"] > now) is not resume
+
+
+def test_a_backup_for_which_there_is_no_room_says_how_much_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also less than a MiB is some."""
+    database = tmp_path / "outspoken.db"
+    database.write_bytes(b"x" * 5000)
+
+    def nearly_full(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=1_000)
+
+    monkeypatch.setattr(backup.shutil, "disk_usage", nearly_full)
+    with pytest.raises(backup.CannotCopy, match="1 MiB are needed, 0 MiB are free"):
+        backup.back_up(database, tmp_path / "copy.db")

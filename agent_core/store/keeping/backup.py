@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from math import ceil
 from pathlib import Path
 from urllib.parse import quote
 
@@ -51,7 +52,7 @@ def back_up(database: Path, to: Path) -> Copied:
         free = shutil.disk_usage(to.parent).free
         if free < needed * ROOM_SHARE:
             raise CannotCopy(
-                f"There is not enough room in {to.parent}: {needed >> 20} MiB are needed, {free >> 20} MiB are free."
+                f"There is not enough room in {to.parent}: {ceil(needed * ROOM_SHARE / 2**20)} MiB are needed, {free >> 20} MiB are free."
             )
         _copy(database, part)
         _verify(part)
