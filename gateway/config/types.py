@@ -113,16 +113,13 @@ def database_url(value: str) -> str:
         )
     if "?" in rest:
         from agent_core.store.database.place import (
-            parse_place,
-        )  # with all of the database's library, which few addresses need read so early
-        from agent_core.store.errors import CannotOpen
+            misread,
+        )  # with the database's whole library, which few addresses need read so early
 
-        try:
-            parse_place(value)
-        except CannotOpen as error:
+        if why := misread(value):
             raise PydanticCustomError(
-                "outspoken", "must be one that can be used. {why}", {"why": str(error).removesuffix(".")}
-            ) from None
+                "outspoken", "must be one that can be used. {why}", {"why": why.removesuffix(".")}
+            )
     return f"{_DRIVERS[scheme]}://{rest}"
 
 

@@ -110,6 +110,15 @@ def parse_place(where: str | Path) -> Place:
     )
 
 
+def misread(where: str) -> str:
+    """Why an address names no place, in words; empty if it does."""
+    try:
+        parse_place(where)
+    except CannotOpen as error:
+        return str(error)
+    return ""
+
+
 def _sqlite(path: str) -> SqlitePlace:
     if path in {"", ":memory:"} or path.startswith("file:"):
         raise CannotOpen(
