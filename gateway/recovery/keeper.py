@@ -103,6 +103,8 @@ class Keeper:
         """By session: what its turn had done when it was taken up."""
         self._look_at = 0.0
         self._looked: Mapping[str, int] = {}
+        self._held_of: Mapping[str, int] | None = None
+        """The slices that were ours when it was looked last what dead nodes hold of budgets."""
         """The slices that the last look went through, with their epochs."""
         self._began = clock.monotonic()
         self._unusable: set[int] = set()
@@ -220,7 +222,12 @@ class Keeper:
         for session in left.lost_sessions - self.aside.known.keys():
             await self.aside.put(session, Damaged("What is open in it cannot be read."))
         owners = {one.owner for one in every if one.owner is not None} - {self._store.node}
-        dead = await self._store.dead_among(owners) if owners else frozenset[int]()
+        holders = await left.holders() - {self._store.node} if epochs != self._held_of else frozenset[int]()
+        dead = await self._store.dead_among(owners | holders) if owners or holders else frozenset[int]()
+        if holders & dead:  # of those that left nothing else
+            async with self._portion.changing_hands:
+                await left.take_up(self._resuming.taken_over_row, (), {})
+        self._held_of = epochs
         ended = await left.ended(dead) if dead else frozenset[int]()
         found: dict[tuple[LeftKind, str], Left] = {}
         items: list[LeftItem] = []

@@ -59,6 +59,8 @@ class Stored:
     taken: list[set[str]] = field(default_factory=list[set[str]])
     charged: list[Charges] = field(default_factory=list[Charges])
     node: int = ME
+    holding: frozenset[int] = frozenset()
+    """Nodes for whose calls something is held in budgets."""
     puts_aside: bool = False
     """What is taken up is put aside, which the keeper does one by one."""
 
@@ -74,6 +76,9 @@ class Stored:
 
     async def dead_among(self, nodes: Collection[int]) -> frozenset[int]:
         return frozenset(nodes) - {LIVING}
+
+    async def holders(self) -> frozenset[int]:
+        return self.holding
 
     async def ended(self, nodes: Collection[int]) -> frozenset[int]:
         del nodes
@@ -235,6 +240,15 @@ async def test_so_many_are_young_at_most_and_each_goes_on_once(rounds: Rounds) -
     assert len(rounds.resumed.turns_of) == most, "what was just taken up is young"
     await rounds.rounds(4)
     assert sorted(rounds.resumed.turns_of) == sorted(one.turn for one in rounds.stored.turns)
+
+
+@pytest.mark.parametrize(("holding", "settles"), [({DEAD}, 1), ({DEAD, LIVING, ME}, 1), ({LIVING, ME}, 0), ({ME}, 0)])
+async def test_what_a_dead_process_held_of_budgets_is_settled_though_it_left_nothing_else(
+    rounds: Rounds, holding: set[int], settles: int
+) -> None:
+    rounds.stored.holding = frozenset(holding)
+    await rounds.rounds(3)
+    assert rounds.stored.taken == [set()] * settles
 
 
 async def test_of_what_somebody_works_on_nothing_is_taken_up(rounds: Rounds) -> None:

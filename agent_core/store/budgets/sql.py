@@ -28,7 +28,7 @@ _POTS = (
 )
 _RESERVATIONS = t.RESERVATION.query.where(t.reservations.c.call.in_(bindparam("keys", expanding=True)))
 _open = t.reservations.c.state == ReservationState.OPEN.value
-_HOLDERS = select(t.reservations.c.node).where(_open).distinct()
+HOLDERS = select(t.reservations.c.node).where(_open).distinct()
 _HELD_BY = (
     t.RESERVATION.query.where(_open, t.reservations.c.node.in_(bindparam("nodes", expanding=True)))
     .order_by(t.reservations.c.call)
@@ -66,7 +66,7 @@ def store(conn: Connection, facts: Facts) -> None:
 
 def holders(conn: Connection) -> set[int]:
     """The nodes that hold something."""
-    return {int(node) for node in conn.execute(_HOLDERS).scalars()}
+    return {int(node) for node in conn.execute(HOLDERS).scalars()}
 
 
 def release(conn: Connection, dead: Collection[int], node: int) -> None:

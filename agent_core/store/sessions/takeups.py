@@ -276,6 +276,10 @@ class LeftBehind(StoreReading):
             self._asks.lost_keys.pop(what, None)
         return found
 
+    async def holders(self) -> frozenset[int]:
+        """The nodes for whose model calls something is held in budgets."""
+        return frozenset(int(row[0]) for row in await self._asks.all(budgets.HOLDERS))
+
     async def crashed_before(self, node: int) -> bool:
         """Whether the node before this one has not ended in order. On SQLite that is the process before this."""
         c = t.nodes.c
