@@ -22,10 +22,9 @@ def parsed(text: str) -> dict[str, Json] | str:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         try:
-            value = json.loads(
-                text, strict=False
-            )  # it lets halves of surrogate pairs through, which nothing after it takes
-            value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
+            value = json.loads(text, strict=False)
+            # It lets halves of surrogate pairs and numbers that are none (NaN, Infinity) through, which nothing after it takes.
+            value = json.loads(well_formed(json.dumps(value, ensure_ascii=False, allow_nan=False)))
         except (ValueError, RecursionError) as error:
             return f"they are no valid JSON: {error}"[:COMPLAINT_CHARS]
     if isinstance(value, str):
