@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from adapters.contract.base import Ended, FromApi, LeftOpen, SessionKey, Showing, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.messages import InputMessage
+from agent_core.store.errors import StorageUnavailable
 from agent_core.turn.events import Verdict
 from agent_core.turn.view import BubbleKind, View
 from gateway.sessions.hub import Hub
@@ -74,7 +76,8 @@ class Person:
         await asyncio.sleep(max(0.0, self.said.at - self.loop.now))
         ticket = await self._send()
         if self.said.withdraws and self.draw.random() < 0.7:
-            await self.hub.stop_message(ticket)
+            with suppress(StorageUnavailable):  # they are told that it cannot be stored
+                await self.hub.stop_message(ticket)
         while self.said.ended is None:
             await self._look(ticket, leaves=self.draw.random() < 0.2)
 
