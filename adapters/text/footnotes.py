@@ -20,7 +20,7 @@ _BEFORE = re.compile(r"(?:\w\w|[.,;:!\"”’»…。、，！])\Z")
 _BEHIND = re.compile(r"[\w*+?{|$(\[]")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LABEL = re.compile(r"\^(?:(\d{1,3})|([^\W\d_][\w-]{1,31}))")
-_DEFINES = re.compile(r"[ ]{0,3}\[([^\]]+)\]:[ \t]*<?(?:\w{1,6}://|mailto:)", re.IGNORECASE)
+_DEFINES = re.compile(r"[ ]{0,3}\[([^\[\]]+)\]:[ \t]*<?(?:\w{1,6}://|mailto:)", re.IGNORECASE)
 _LABELS, _AGAIN = "labels", "duplicate_refs"
 
 

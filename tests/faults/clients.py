@@ -53,7 +53,7 @@ CLIENT = (
     ClientCell(Fault.CHANGES, [_said("booked")], told="booked", tools=[WITH_SEATS]),
     ClientCell(Fault.WITHDRAWN, [_said("booked")], told="booked", tools=[]),
     ClientCell(Fault.TWICE, [_said("booked"), _said("booked again")], told="booked"),
-    ClientCell(Fault.LATE, [ASIDE, _said("booked")], told="it is not known whether"),
+    ClientCell(Fault.LATE, [ASIDE, _said("booked")], told="booked"),
     ClientCell(Fault.ANOTHER, [_said("booked", "call_999")], told="whose call is not part of this conversation"),
     ClientCell(Fault.WRONG_TYPES, [_said({"seats": 5})], refused="content"),
     ClientCell(Fault.BINARY, [_said("\0\1\2")], told="\0\1\2"),
