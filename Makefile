@@ -72,7 +72,9 @@ style: $(VENV)/.test-ready
 
 .PHONY: types
 types: $(VENV)/.test-ready
-	@nice -n 10 $(BIN)/pyright --warnings
+	@mkdir -p build
+	@nice -n 10 $(BIN)/pyright --warnings > build/types.log || { cat build/types.log; exit 1; }
+	@tail -n 1 build/types.log
 
 .PHONY: tests
 tests: $(VENV)/.test-ready $(VENV)/clients/.ready
@@ -85,7 +87,8 @@ tests: $(VENV)/.test-ready $(VENV)/clients/.ready
 .PHONY: test
 test: $(VENV)/.test-ready ## formatter, linter, type checker and all tests
 	@$(MAKE) --no-print-directory style
-	@$(MAKE) --no-print-directory -j2 types tests
+	@rm -f build/types.log
+	@$(MAKE) --no-print-directory -j2 types tests || { echo; echo "make test failed. The type checker said:"; cat build/types.log; exit 1; }
 
 .PHONY: soak
 soak: $(VENV)/.test-ready $(VENV)/clients/.ready ## the long proofs: simulation, exploration, kills, fuzzing, power cuts, deployment

@@ -29,9 +29,9 @@ WAIT_SECONDS = 300.0
 """A gateway that went away under a question is waited for so long."""
 MOST_PICTURES = 8
 MOST_PICTURE_CHARS = 4_000_000
-RESTARTING = "The gateway is being restarted; waiting for it. The work goes on then."
+INTERRUPTED = "The gateway is interrupted; waiting for it. The work goes on then."
 CUT_OFF = "The connection to the gateway was lost; the question is stored, and the gateway is waited for."
-PRESSING = frozenset({RESTARTING, CUT_OFF})
+PRESSING = frozenset({INTERRUPTED, CUT_OFF})
 """What is told at once, whatever was told just before."""
 Heard = Callable[[str], Awaitable[None]]
 
@@ -153,7 +153,7 @@ async def _hear(asked: ReadArguments, way: GatewayWay, key: str, hearing: _Heari
                 return
             if not left:
                 left, until = True, loop.time() + way.wait_seconds
-                await heard(RESTARTING)
+                await heard(INTERRUPTED)
             if loop.time() >= until:
                 return
         hearing.begin_anew()
@@ -196,7 +196,7 @@ def _answered(asked: ReadArguments, key: str, hearing: _Hearing) -> ToolReply:
     text = "".join(answer.text).strip()
     notices = list(answer.notices)
     if answer.left:
-        notices.append(f"The gateway is being restarted. The work is not lost and goes on after that. {_again(key)}")
+        notices.append(f"The gateway is interrupted. The work is not lost and goes on afterwards. {_again(key)}")
     clean = answer.status() == 0
     if not clean and not notices:
         notices.append(f"The answer is not whole: the turn ended as {answer.exit}.")

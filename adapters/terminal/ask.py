@@ -116,7 +116,7 @@ class Answer:
     recovered: tuple[str, ...] = ()
     """What had gone wrong on the way, and was mended."""
     left: bool = False
-    """The gateway was stopped; the turn goes on after its restart."""
+    """The gateway stopped, or lost its database; the turn goes on afterwards."""
     notices: list[str] = field(default_factory=list[str])
     """What the gateway itself said."""
 
@@ -193,7 +193,7 @@ def footer(answer: Answer) -> str:
         speak_many("{count} tool call", "{count} tool calls", answer.tool_calls),
     ]
     if answer.left:
-        parts.append(speak("goes on after the gateway's restart"))
+        parts.append(speak("not over yet; goes on in the gateway"))
     elif answer.status() != 0:
         parts.append(speak("ended: {exit}", exit=answer.exit))
     return "\n".join([*(f"[{words}]" for words in answer.recovered), f"[{' · '.join(parts)}]"])

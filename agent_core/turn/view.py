@@ -42,7 +42,7 @@ from agent_core.turn.state import (
     mended_words,
 )
 
-LEFT_WORDS = sentence("The gateway is being restarted; this goes on afterwards")
+LEFT_WORDS = sentence("The gateway is interrupted; this goes on afterwards")
 STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 4
 """Silence after which a status appears."""
 QUIET_SECONDS = 3

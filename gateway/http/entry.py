@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
 from typing_extensions import override
 
 from adapters.contract.pacing import worth_saying
@@ -26,8 +27,6 @@ from gateway.http.connections import Door, Doorkeeper, SlowBody
 
 log = structlog.get_logger("http")
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 ANSWERING = web.RequestKey("answering", bool)
 """Set in a request as soon as the head of its answer is written."""
 TOO_DEEP = Problem(400, "The body is nested too deeply.", code="invalid_json")

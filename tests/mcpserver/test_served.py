@@ -131,7 +131,7 @@ async def test_a_gateway_that_restarts_under_a_question_is_waited_for_and_the_wo
             failed, answer, seen = await asking
             assert not failed, answer
             assert "60" in answer["answer"]
-            assert any("restarted" in words or "lost" in words for words in seen)
+            assert any("interrupted" in words or "lost" in words for words in seen)
             listed = await client.call_tool("read_session", {"session": "s"})
             said = [one for one in listed.structured_content["items"] if one["by"] == "user"]
             assert len(said) == 1
