@@ -74,7 +74,7 @@ ACCOUNT_AWAY = Retry(60.0, 600.0)
 MISSED = Retry(0.5, 60.0)
 """A place whose past cannot be read."""
 INTAKE = Retry(0.2, factor=4.0, attempts=3)
-"""What a platform brought and what cannot be taken in. It is kept as it came afterwards."""
+"""What a platform brought and what cannot be taken in: Slack waits three seconds for its acknowledgement. It is kept as it came afterwards."""
 UNREAD = Retry(60.0, 6 * 3600.0, factor=10.0, attempts=5)
 """What was kept so, with one version of the program."""
 TAKE_UP = Retry(0.5, 30.0)

@@ -6,6 +6,7 @@ Each check is a function of text or of a syntax tree, so that it can be tried on
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import subprocess
 from collections import Counter
@@ -312,6 +313,33 @@ def test_a_planted_connection_that_nobody_closes_is_found() -> None:
         "a.py:1: closing(sqlite3.connect(...)) closes it"
     ]
     assert left_open("with closing(sqlite3.connect(path)) as conn, conn:\n    pass", "a.py") == []
+
+
+def words_of_nothing(source: str, path: str) -> list[str]:
+    """Words that stand below something say what that is: those that stand below nothing have lost it."""
+    found: list[str] = []
+    for node in nodes(source):
+        body = node.body if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else []
+        for before, words in itertools.pairwise(body):
+            named = isinstance(before, ast.Assign | ast.AnnAssign) and before.end_lineno == words.lineno - 1
+            match words:
+                case ast.Expr(ast.Constant(str())) if not named:
+                    found.append(f"{path}:{words.lineno}: what is this about?")
+                case _:
+                    pass
+    return found
+
+
+def test_words_stand_below_what_they_are_about() -> None:
+    assert [found for path, source in sources("") for found in words_of_nothing(source, path)] == []
+
+
+@pytest.mark.parametrize(
+    "planted", ['A = 1\n"""a"""\n"""b"""', 'A = 1\n\n"""a"""', 'class A:\n    """a"""\n    """b"""']
+)
+def test_planted_words_that_are_about_nothing_are_found(planted: str) -> None:
+    assert words_of_nothing(planted, "x.py")
+    assert not words_of_nothing('"""a"""\nA = 1\n"""b"""', "x.py")
 
 
 def test_no_lock_file_names_the_host_of_an_index() -> None:

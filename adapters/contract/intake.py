@@ -37,7 +37,6 @@ from agent_core.retry import INTAKE
 T = TypeVar("T")
 log = structlog.get_logger("intake")
 
-"""Before the second try, and the third: Slack waits three seconds for its acknowledgement."""
 ACT_SECONDS = 120.0
 """So long one may take: whatever waits for ever would hold up all that come behind it."""
 AGAIN_SECONDS = 1.0

@@ -43,9 +43,9 @@ from agent_core.turn.view import doubt_words
 
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
+"""Lanes of messages that are no turn's."""
 HELD = "hold"
 """The command as which a message is stored that cannot be put into its queue yet."""
-"""Lanes of messages that are no turn's."""
 ON_TIME_MS = 60_000
 """What was due is on time for so long."""
 WORTH_TELLING_MS = 300

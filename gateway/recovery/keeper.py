@@ -103,9 +103,9 @@ class Keeper:
         """By session: what its turn had done when it was taken up."""
         self._look_at = 0.0
         self._looked: Mapping[str, int] = {}
+        """The slices that the last look went through, with their epochs."""
         self._held_of: Mapping[str, int] | None = None
         """The slices that were ours when it was looked last what dead nodes hold of budgets."""
-        """The slices that the last look went through, with their epochs."""
         self._began = clock.monotonic()
         self._unusable: set[int] = set()
         """Commands that nobody here can carry out."""

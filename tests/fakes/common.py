@@ -30,9 +30,9 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 JsonObject: TypeAlias = dict[str, Json]
 
 GRAIN_SECONDS = 0.05
+"""How often a wait looks again at what changes with time alone, such as a draft that fades."""
 BUSY = 4
 """Tests name how long something takes where nothing else runs. So many times as long is waited for it."""
-"""How often a wait looks again at what changes with time alone, such as a draft that fades."""
 
 
 class Clock:
