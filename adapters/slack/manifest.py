@@ -31,8 +31,6 @@ SCOPES: Mapping[str, str] = {
     "users:read": "knows the names of those who speak in a channel",
 }
 """Every scope of the bot token, with what it is for. ``mpim:history`` may be added for group chats."""
-APP_SCOPES: Mapping[str, str] = {"connections:write": "Socket Mode: no public address is needed"}
-"""Scopes of the app-level token, which are chosen when it is made and stand in no manifest."""
 EVENTS: Mapping[str, str] = {
     "agent_session_stopped": "somebody pressed the stop button, which Slack shows only with this event",
     "app_home_opened": "somebody opened the app: suggested prompts are set",

@@ -215,11 +215,6 @@ def rows_of_turns(which: ColumnElement[bool]) -> Select[tuple[int]]:
     return select(journal.c.id).select_from(turns.join(journal, rows_of_turn())).where(which)
 
 
-def first_rows(which: ColumnElement[bool]) -> Select[tuple[int]]:
-    """The keys of the rows with which these turns begin."""
-    return select(turns.c.first_message * ROWS_A_TURN).where(which)
-
-
 PIECE = mapped(
     metadata,
     "pieces",

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 MARK = "sk-outspoken-"
 """How our keys begin: clients and scanners of secrets know ``sk-``, and so does our redaction."""
 LOOKUP_CHARS = 8
-_FORM = re.compile(re.escape(MARK) + r"([0-9a-z]{8})([A-Za-z0-9_-]{43})")
+"""By so much of it a key is found; it is no secret."""
+_FORM = re.compile(re.escape(MARK) + rf"([0-9a-z]{{{LOOKUP_CHARS}}})([A-Za-z0-9_-]{{43}})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _OWNER = re.compile(r"[A-Za-z0-9._@+-]{1,64}")
 MOST_KEYS = 1_000

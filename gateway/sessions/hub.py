@@ -204,9 +204,6 @@ class Hub:
         models = self.chain.configured
         return Nameable((*models, *self.doors.standings.agents) if models else (), self._tools.names)
 
-    async def learn_model_names(self) -> None:
-        await self.chain.learn_names()
-
     async def accept(self, inbound: Inbound, *, to_end: bool = False) -> Ticket:
         return await self.accepting.accept(inbound, to_end=to_end)
 

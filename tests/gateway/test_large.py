@@ -15,7 +15,7 @@ from agent_core.limits.budgets import Amount, Pot
 from agent_core.limits.retention import Keep
 from agent_core.limits.spend import Budget
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall
+from agent_core.store.turns.rows import IntendedCall
 from gateway.retention.forgetting import Forgetting
 from tests.chats.harness import answer, answers, quiet, running
 from tests.chats.telegram_harness import telegram_harness
@@ -147,14 +147,12 @@ async def test_many_at_once_read_no_whole_table_either(tmp_path: Path) -> None:
             )
             pots = [(Pot(Budget.DAY, f"day:{number}", 1, 2), Pot(Budget.DAY, "day:all", 1, 2)) for number in range(3)]
             call = [IntendedCall("c1", "tool", "pure", "k1"), IntendedCall("c2", "tool", "pure", "k2")]
-            ended = [FinishedCall("c1", CallState.DONE, None), FinishedCall("c2", CallState.DONE, None)]
             for number, ((session, epoch), one) in enumerate(zip(owned, taken, strict=True)):
                 await store.turns.start(session, epoch, f"t{number}", [one.inbox_id], row(0), 1, 1)
             for _ in range(2):  # repeated: what is stored is compared
                 await asyncio.gather(
                     *(store.turns.append(s, e, f"t{n}", [row(1), row(2)]) for n, (s, e) in enumerate(owned)),
                     *(store.turns.intend(s, e, f"t{n}", [row(3)], call) for n, (s, e) in enumerate(owned)),
-                    *(store.turns.finish_call(s, e, f"t{n}", [row(4)], ended) for n, (s, e) in enumerate(owned)),
                     *(store.budgets.reserve(s, e, f"call{n}", Amount(1), pots[n], 1) for n, (s, e) in enumerate(owned)),
                     *(store.budgets.settle(s, e, f"call{n}", Amount(1), pots[n], 1, estimated=False) for n, (s, e) in enumerate(owned)),
                     *(store.memory.put("scope", "kind", f"n{n}", "text", at_ms=1) for n in range(3)),

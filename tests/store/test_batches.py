@@ -27,7 +27,7 @@ from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.memory.ops import DeleteMemory, PutMemory
 from agent_core.store.sessions.ops import Claim
 from agent_core.store.turns.ops import Append, Close, Start
-from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow, OpeningTurn
+from agent_core.store.turns.rows import IntendedCall, JournalRow, OpeningTurn
 from tests import examples
 
 
@@ -60,10 +60,6 @@ def _intend(session: str, turn: str, rows: tuple[JournalRow, ...], call: str) ->
     return Append(session, 1, turn, rows, intended=(IntendedCall(call, "shell", "effect", "key"),))
 
 
-def _finish(session: str, turn: str, call: str, state: CallState) -> Op[object]:
-    return Append(session, 1, turn, (), finished=(FinishedCall(call, state),))
-
-
 POTS = st.lists(
     st.sampled_from(
         [
@@ -84,7 +80,6 @@ OPS: st.SearchStrategy[Op[object]] = st.one_of(
     st.builds(_start, SESSIONS, EPOCHS, TURNS, st.lists(st.integers(1, 4), max_size=2), BODIES),
     st.builds(Append, SESSIONS, EPOCHS, TURNS, ROWS),
     st.builds(_intend, SESSIONS, TURNS, ROWS, CALLS),
-    st.builds(_finish, SESSIONS, TURNS, CALLS, st.sampled_from(CallState)),
     st.builds(Close, SESSIONS, EPOCHS, TURNS, ROWS, st.sampled_from(["answered", "stopped"]), st.just(9)),
     st.builds(Drop, st.integers(1, 4), st.just("old")),
     st.builds(MoveCursor, st.just("bot"), st.sampled_from(["room", "hall"]), st.sampled_from(["1", "2"])),

@@ -63,7 +63,6 @@ async def test_an_old_epoch_can_write_nothing(where: str) -> None:
             store.turns.append(session, epoch, turn, [row(2)]),
             store.turns.append(session, epoch, turn, [row(0)]),  # even what is stored already
             store.turns.intend(session, epoch, turn, [row(2)], []),
-            store.turns.finish_call(session, epoch, turn, [row(2)], []),
             store.turns.close(session, epoch, turn, [row(2)], "answered", 1, [wanted]),
             store.turns.start(session, epoch, "t_2", [fresh.inbox_id], row(0), 1, 2),
         ):

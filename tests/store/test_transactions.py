@@ -12,7 +12,7 @@ from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import Conflict, Fenced, Rejected, Store
 from agent_core.store.turns.ops import Close
-from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, TurnState
+from agent_core.store.turns.rows import CallState, IntendedCall, TurnState
 from agent_core.tools.base import MemoryStore
 from tests.store.support import IDS, FakeClock, message, opened, row, session_of, started, turn_of
 
@@ -141,23 +141,15 @@ async def test_the_same_rows_again_are_a_success_and_other_rows_are_fenced(store
     assert await store.turns.journal(turn, after=0) == [row(1), row(2), row(3)]
 
 
-async def test_an_intended_call_gets_exactly_one_outcome(store: Store) -> None:
+async def test_a_call_is_intended_once_and_as_one_tool(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     call = IntendedCall("c1", "shell", "effect", f"{turn}:c1")
     await store.turns.intend(session, epoch, turn, [row(1)], [call])
     await store.turns.intend(session, epoch, turn, [row(1)], [call])
     assert [(one.call, one.state) for one in await store.turns.calls(turn)] == [("c1", CallState.INTENDED)]
-    done = FinishedCall("c1", CallState.DONE, "ref")
-    await store.turns.finish_call(session, epoch, turn, [row(2)], [done])
-    await store.turns.finish_call(session, epoch, turn, [row(2)], [done])
-    with pytest.raises(Fenced, match="already"):
-        await store.turns.finish_call(session, epoch, turn, [row(3)], [FinishedCall("c1", CallState.UNKNOWN)])
-    with pytest.raises(Conflict, match="never intended"):
-        await store.turns.finish_call(session, epoch, turn, [row(3)], [FinishedCall("c2", CallState.DONE)])
     with pytest.raises(Fenced, match="shell"):
-        await store.turns.intend(session, epoch, turn, [row(3)], [IntendedCall("c1", "other", "effect", f"{turn}:c1")])
-    assert [(one.state, one.result_ref) for one in await store.turns.calls(turn)] == [(CallState.DONE, "ref")]
-    assert len(await store.turns.journal(turn)) == 3
+        await store.turns.intend(session, epoch, turn, [row(2)], [IntendedCall("c1", "other", "effect", f"{turn}:c1")])
+    assert len(await store.turns.journal(turn)) == 2
 
 
 async def test_closing_ends_the_turn_its_messages_and_wants_its_deliveries_together(store: Store) -> None:

@@ -26,7 +26,6 @@ _CHANGES = (
     (t.TURN, (*_ENDED, *_USED, "model")),
     (t.TURN, (*_ENDED, "model", "key")),
     (t.TURN, (*_ENDED, *_USED, "model", "key")),
-    (t.CALL, ("state", "result_ref")),
     (t.SESSION, ("last_at",)),
 )
 """The columns that are written together, in the order of their table."""

@@ -107,10 +107,6 @@ class CursorRow:
     last_seen: str
 
 
-KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
-"""Platforms redeliver for days; within this time a repeated message is known again."""
-
-
 @dataclass(frozen=True, slots=True)
 class DroppedMessage:
     """An accepted message that was not run."""

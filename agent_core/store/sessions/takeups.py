@@ -192,7 +192,7 @@ _PART_KEYS = select(_d.id, _d.surface).where(t.OPEN_PARTS).limit(MOST)
 class LeftBehind(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read.
 
-    What cannot be read hides nothing else: it is left out, and named in `lost_sessions` and `lost_chats` as of the last look.
+    What cannot be read hides nothing else: it is left out, and, of sessions, named in `lost_sessions` as of the last look.
     `slices`, where they are given, are those of which all is told; of the others nothing is.
     """
 
@@ -200,11 +200,6 @@ class LeftBehind(StoreReading):
     def lost_sessions(self) -> frozenset[str]:
         """Sessions with an open turn or a message that cannot be read."""
         return self._asks.lost_keys.get("turns", frozenset()) | self._asks.lost_keys.get("messages", frozenset())
-
-    @property
-    def lost_chats(self) -> frozenset[str]:
-        """Chats with a part that is not as it should be and cannot be read."""
-        return self._asks.lost_keys.get("parts", frozenset())
 
     async def everything(self, slices: Collection[str] | None, *, parts: bool) -> LeftThere:
         """Open turns, what nobody has done, and, if asked for, `parts` that are not as they should be.

@@ -18,7 +18,6 @@ from agent_core.store.troubles.rows import (
 from agent_core.store.turns.ops import Append, Close, Start
 from agent_core.store.turns.rows import (
     ROWS_A_TURN,
-    FinishedCall,
     IntendedCall,
     JournalRow,
     OpeningTurn,
@@ -219,16 +218,6 @@ class Turns(TurnReads, Writing):
         await self._writer.submit(
             Append(session, epoch, turn, tuple(rows), intended=tuple(calls), pieces=pieces, hooks=tuple(hooks))
         )
-
-    async def finish_call(
-        self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[FinishedCall]
-    ) -> None:
-        """Promises: as `append`, and that the outcomes of `calls` are recorded; only now may the model see the results.
-
-        Raises Conflict if a call was never intended, Fenced if it has another outcome already.
-        """
-        rows, pieces = await packed_rows(rows)
-        await self._writer.submit(Append(session, epoch, turn, tuple(rows), finished=tuple(calls), pieces=pieces))
 
     async def close(
         self,

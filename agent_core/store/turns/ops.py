@@ -34,7 +34,6 @@ from agent_core.store.troubles.rows import TroubleRow
 from agent_core.store.turns.rows import (
     ROWS_A_TURN,
     CallState,
-    FinishedCall,
     IntendedCall,
     JournalRow,
     OpeningTurn,
@@ -134,50 +133,32 @@ class Start(Op[None]):
 
 @dataclass(frozen=True, slots=True)
 class Append(Op[None]):
-    """Also `intend` and `finish_call`: rows, and the calls whose state they change, in one commit."""
+    """Also `intend`: rows, and the calls that they begin, in one commit."""
 
     session: str
     epoch: int
     turn: str
     rows: tuple[JournalRow, ...]
     intended: tuple[IntendedCall, ...] = ()
-    finished: tuple[FinishedCall, ...] = ()
     pieces: Pieces = ()
     hooks: tuple[HookRow, ...] = ()
 
     def need(self, wanted: Needs) -> None:
         wanted.of_turn(self.session, self.turn, self.rows)
-        wanted.calls.update([(self.turn, call.call) for call in (*self.intended, *self.finished)])
+        wanted.calls.update([(self.turn, call.call) for call in self.intended])
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         facts.owned(self.session, self.epoch)
         turn = _turn(facts, self.turn, self.session)
         fresh = _fresh_rows(facts, turn, self.rows)
         opened = _opened(facts, self.turn, self.intended)
-        moved = [(call, done) for done in self.finished if (call := self._unfinished(facts, done)) is not None]
         if opened and turn.row.state is TurnState.CLOSED:
             raise Conflict(f"Turn {self.turn} is closed ({turn.row.exit}); it can run no tool any more.")
         _add_rows(facts, turn, self.epoch, fresh)
         for made in opened:
             facts.calls[made.row.turn, made.row.call] = made
-        for call, done in moved:
-            call.change(state=done.state, result_ref=done.result_ref)
         if self.hooks:
             tell(facts, self.hooks)
-
-    def _unfinished(self, facts: Facts, done: FinishedCall) -> CallFact | None:
-        """The record of a call that gets its outcome now; None if it has this very outcome already."""
-        name, state = done.call, done.state
-        if state is CallState.INTENDED:
-            raise Conflict(f"Call {name} of turn {self.turn} cannot go back to 'intended'.")
-        known = facts.calls.get((self.turn, name))
-        if known is None:
-            raise Conflict(f"Call {name} of turn {self.turn} was never intended, so it cannot be {state}.")
-        if known.row.state is state:
-            return None
-        if known.row.state is not CallState.INTENDED:
-            raise Fenced(f"Call {name} of turn {self.turn} is {known.row.state} already and cannot become {state}.")
-        return known
 
     def weight(self) -> int:
         return bytes_of(self.rows) + hooks_bytes(self.hooks)

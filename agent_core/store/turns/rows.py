@@ -19,14 +19,10 @@ class TurnState(StrEnum):
 
 
 class CallState(StrEnum):
-    """How far a tool call got."""
+    """How far a tool call got. How it came out, the journal says."""
 
     INTENDED = "intended"
     """It may run from here on, and may have run."""
-    DONE = "done"
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-    """Started, and nobody knows how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +146,6 @@ class IntendedCall:
     effect: str
     """`pure`, `keyed` or `effect`: how safe it is to run it again."""
     key: str
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedCall:
-    """How a tool call came out; `state` is never `intended`."""
-
-    call: str
-    state: CallState
-    result_ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

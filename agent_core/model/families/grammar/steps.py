@@ -15,7 +15,6 @@ from agent_core.model.families.grammar.marks import Marks, marks
 
 END = ""
 """In place of a mark: the text is over."""
-WHITE = " \t\r\n"
 NAME_CHARS = 128
 _SPACES = re.compile(r"[ \t\r\n]*+")
 _WORD = re.compile(r"[\w.:/-]*+")
