@@ -141,6 +141,11 @@ class Backlog:
         """Whether a place that is being read has to be read once more: nothing is noted of it then, and its mark stays."""
         return place in self._anew
 
+    @property
+    def paused(self) -> bool:
+        """The platform asked for a pause that is not over."""
+        return steady_ms(self._clock) < self._closed_until_ms
+
     def mark(self, place: str) -> int | None:
         """Up to where everything of a place is stored, if it is behind."""
         found = self._behind.get(place)

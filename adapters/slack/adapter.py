@@ -245,6 +245,7 @@ class SlackAdapter:
             proxy=self._settings.proxy,
             on_life=self._lives,
             on_gap=self._gap,
+            on_hello=self._hello,
             held=self.held if self._spread else None,
         )
         tasks = [asyncio.ensure_future(sockets.run(up)), asyncio.ensure_future(self.held.doubted())]
@@ -275,6 +276,11 @@ class SlackAdapter:
             self._aside(self._missed.gap_of_all())
         else:
             self._missed.gap()
+
+    def _hello(self, strangers: bool) -> None:  # noqa: FBT001 - as the sockets tell it
+        """Who had our sockets may be suspended and have them still; spread, others have theirs by right."""
+        if self._intake.several and not self._spread:
+            self._missed.shares(strangers=strangers)
 
     def _lives(self) -> None:
         self._last_life = self._clock.monotonic()

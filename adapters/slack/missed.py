@@ -37,6 +37,8 @@ is waited for with it."""
 RETOLD_SECONDS = 600.0
 """For so long Slack may tell again what was not acknowledged. So what is known to be first in a place, for so long after a gap,
 may have had a message before it, from so long before the gap."""
+SHARED_SECONDS = RETOLD_SECONDS
+"""For so long a place is read before something that is said in it is taken, if somebody else's sockets get a share of what is said."""
 LIVE_SECONDS = 1.5
 """How long an event waits for the past of its place: Slack waits three seconds for its acknowledgement."""
 
@@ -104,6 +106,7 @@ class SlackGaps:
         """The app's own user, once it is known."""
         self._gap_ms, self._gap_at = 0, float("-inf")
         """When the last gap was noticed."""
+        self._shared_until = float("-inf")
         self._standing: dict[str, int] = {}
         """The same, when it was seen so last."""
 
@@ -149,6 +152,10 @@ class SlackGaps:
         self._backlog.add((one for one in later if _likely(one)[0]), leisure=1.0)
         self._backlog.add((one for one in later if not _likely(one)[0]), leisure=SELDOM)
 
+    def shares(self, *, strangers: bool) -> None:
+        """Whether Slack gives somebody else a share of what is said just now: a gateway, say, that is suspended and had the sockets before."""
+        self._shared_until = self._clock.monotonic() + SHARED_SECONDS if strangers else float("-inf")
+
     # ------------------------------------------------------------------ for what comes in
 
     async def before(self, event: Table) -> bool:
@@ -159,9 +166,11 @@ class SlackGaps:
         """
         if not await self.noticed(event):
             return True
-        place = place_of(event)
+        place, number = place_of(event), number_of(str(event["ts"]))
+        last = self._backlog.seen.get(place, number)
+        if self._clock.monotonic() < self._shared_until and last < number and not self._backlog.paused:
+            self._backlog.add([(place, last)], since_ms=self._gap_ms)
         await self._backlog.catch_up(place, LIVE_SECONDS)
-        number = number_of(str(event["ts"]))
         waited = self._clock.now_ms() - number // 1000
         if waited > HOLD_SECONDS * 1000 or not self._backlog.hurry(place, HOLD_PAUSE_SECONDS):
             return True

@@ -83,9 +83,10 @@ class Sockets:
         proxy: str = "",
         on_life: Callable[[], None] = lambda: None,
         on_gap: Callable[[], None] = lambda: None,
+        on_hello: Callable[[bool], None] = lambda _: None,
         held: Connections | None = None,
     ) -> None:
-        """`held` says which of them are ours."""
+        """`held` says which of them are ours. `on_hello` is told whether Slack has more open than we have."""
         self._count = count
         self._held = held or AllConnections()
         self._open_url = open_url
@@ -93,6 +94,7 @@ class Sockets:
         self._proxy = proxy
         self._on_life = on_life
         self._on_gap = on_gap
+        self._on_hello = on_hello
         self._alive: set[SocketLink] = set()
         self._gap = False
         """Something may not have come: no socket was open for some time, or one died without a word."""
@@ -232,7 +234,10 @@ class Sockets:
         except (ValueError, RecursionError):
             log.warning("slack.odd_frame")
             return
-        if frame.get("type") == "disconnect":
+        if frame.get("type") == "hello":
+            number = frame.get("num_connections")
+            self._on_hello(isinstance(number, int) and number > len(self._alive))
+        elif frame.get("type") == "disconnect":
             link.reason = str(frame.get("reason") or "")
             link.leaving.set()
         elif envelope := frame.get("envelope_id"):

@@ -241,9 +241,9 @@ class TurnDriver:
         self.seen.ring()
 
     def give_up(self, turn: Turn) -> None:
-        """The watchdog has ended the turn in its place: `turn` is how. Nothing of this driver counts any more."""
+        """The watchdog has ended the turn in its place, and stored that: `turn` is how. Nothing of this driver counts any more."""
         self.turn, self.seen.final = turn, None
-        self.over, self.overtaken = True, True
+        self.over = self.overtaken = self.closed = True
         self.seen.release()
         self.seen.storage_away = False
         self.seen.ring()
@@ -361,7 +361,7 @@ class TurnDriver:
                         doing.append(effect)
         if ending is not None:
             await self._close(ending)
-            doing = []
+            doing = [effect for effect in doing if isinstance(effect, SetAside)]
         elif self._may_wait(events, doing):
             self._journal.keep_back()
             return doing

@@ -62,7 +62,8 @@ class ModelChain:
 
     def set_aside(self, credential: str, seconds: float, why: str) -> None:
         """This credential is no good for a while."""
-        self._set_aside[credential] = self._steady() + round(seconds * 1000)
+        until = self._steady() + round(seconds * 1000)
+        self._set_aside[credential] = max(until, self._set_aside.get(credential, until))
         log.warning("credential.set_aside", which=credential, seconds=round(seconds), why=why)
 
     def _steady(self) -> int:

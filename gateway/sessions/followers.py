@@ -280,7 +280,7 @@ class MessageFollower:
         if not changed:
             told = any(bubble.kind is BubbleKind.STATUS for bubble in view.bubbles)
             return Showing(driver.identity.turn, view) if told else None
-        if ended and driver.overtaken and not self._watching.portion.whole:
+        if ended and driver.overtaken and not driver.closed and not self._watching.portion.whole:
             # What was shown may not all be stored, nor the end that it had decided on; and a stream takes nothing back.
             return LeftOpen(driver.identity.turn, view)
         if ended and driver.turn.exit is not None:

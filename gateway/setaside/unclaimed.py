@@ -70,9 +70,14 @@ class Unclaimed:
         return self.holds(session)
 
     def _forget_seen(self, session: str) -> None:
-        """It is in somebody's hands by now."""
+        """It is in somebody's hands by now; what is just being taken up is in the keeper's."""
         key = (LeftKind.SESSION, session)
-        if (known := self.known.get(key)) is not None and known.item.ours and known.taken_at is None:
+        if (
+            session not in self.taking
+            and (known := self.known.get(key)) is not None
+            and known.item.ours
+            and known.taken_at is None
+        ):
             del self.known[key], self.left[key]
 
     async def opening(self, session: str) -> None:

@@ -21,6 +21,7 @@ from adapters.discord.missed import HEARD, PERSON, DiscordGaps
 from adapters.discord.platform import Discord as Section
 from adapters.slack import missed as of_slack
 from adapters.slack.missed import SlackGaps, number_of, ts_of
+from agent_core.ports import steady_ms
 from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
@@ -130,6 +131,53 @@ async def test_before_the_first_message_of_a_place_after_a_gap_is_read_what_slac
     assert await slack.gaps.before(slack.event("D9", now)), "what was said before it is stored by now"
     assert slack.taken == ([before] if found else [])
     assert number_of(stored.kept["D9"]) <= number_of(now)
+
+
+async def test_while_somebody_else_has_a_share_of_the_events_a_place_is_read_before_what_is_said_in_it_is_taken() -> (
+    None
+):
+    said = {"C1": ["1699999990.000000"]}
+    slack = Slack(Stored({"C1": "1699999980.000000"}), said)
+    await slack.gaps.start(gap=False)
+
+    async def next_one(ts: str) -> None:
+        said["C1"].append(ts)
+        assert await slack.gaps.before(slack.event("C1", ts))
+        slack.gaps.stored(slack.event("C1", ts), late=False)
+
+    await next_one("1699999991.000000")
+    assert slack.reading == [], "everything comes to us"
+    slack.gaps.shares(strangers=True)
+    said["C1"].append("1699999992.000000")
+    await next_one("1699999993.000000")
+    assert slack.taken == ["1699999992.000000", "1699999993.000000"], "what another was told comes first"
+    assert await slack.gaps.before(slack.event("C1", "1699999992.000000"))
+    assert slack.reading == ["C1"], "told again, it is known"
+    slack.gaps._backlog._closed_until_ms = steady_ms(slack.clock) + 20_000
+    await next_one("1699999994.000000")
+    assert slack.reading == ["C1"], "who is asked to wait holds nobody up for it"
+    slack.gaps._backlog._closed_until_ms = 0
+    await next_one("1699999995.000000")
+    slack.gaps.shares(strangers=False)
+    await next_one("1699999996.000000")
+    slack.gaps.shares(strangers=True)
+    slack.clock.now += round(of_slack.SHARED_SECONDS * 1000)
+    await next_one("1699999997.000000")
+    assert slack.reading == ["C1", "C1"]
+
+
+async def test_where_something_was_said_last_is_read_first_whatever_else_there_is_to_read() -> None:
+    """Slack lets some fifty histories a minute be read. Threads that every private message opens hold no chat up."""
+    chats = {f"D{n}": f"{1_699_999_000 + n}.000000" for n in range(700)}
+    threads = {f"{place}:{ts}": ts for place, ts in chats.items()}
+    slack = Slack(Stored({**threads, **chats}), {})
+    await slack.gaps.start()
+    reading = asyncio.create_task(slack.gaps.run())
+    while len(slack.reading) < of_slack.MOST_CHANNELS + of_slack.MOST_THREADS:
+        await asyncio.sleep(0)
+    reading.cancel()
+    read = [one for one in slack.reading if ":" not in one]
+    assert read[: of_slack.MOST_CHANNELS] == [f"D{n}" for n in reversed(range(700))][: of_slack.MOST_CHANNELS]
 
 
 async def test_a_thread_that_begins_with_us_is_read_after_the_next_gap() -> None:

@@ -101,6 +101,22 @@ async def test_a_socket_that_ends_without_a_word_leaves_a_gap_though_another_sta
         assert made.whole
 
 
+async def test_whether_somebody_else_has_sockets_is_what_the_last_greeting_says() -> None:
+    told: list[bool] = []
+    async with slack() as server:
+        made = Sockets(2, server.dialled, takes, on_hello=told.append)
+        running = asyncio.create_task(made.run(lambda: None))
+        try:
+            await until(lambda: made.alive == 2 and len(server.open) == 2)
+            for number in (2, 3, 1, None, "3"):
+                await server.open[0].send_str(json.dumps({"type": "hello", "num_connections": number}))
+            await until(lambda: len(told) == 5)
+            assert told == [False, True, False, False, False]
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
 async def test_what_was_not_taken_or_failed_is_not_acknowledged() -> None:
     taken: list[object] = []
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from agent_core.causes import BreakCause
 from agent_core.driver import closing
 from agent_core.driver.closing import FLUSH_SECONDS, SOON_SECONDS, Closer, NoHerald, TurnIdentity, TurnJournal
 from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
@@ -23,6 +24,7 @@ from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import (
+    CallBroke,
     ReplyFinished,
     StopRequested,
     TakenOver,
@@ -218,9 +220,10 @@ class Run:
         self.tool = "send"
         self.turns = self.deliveries = self.hooks = self.ownership = self
         self.calls = 0
+        self.refused = False
         closer = Closer(cast("Any", self), gives(None), gives(None))
         world = World(
-            cast("Any", self), ToolRegistry([Reader(self)]), CLOCK, SystemIds(CLOCK), gives(None), gives(None), closer,
+            cast("Any", self), ToolRegistry([Reader(self)]), CLOCK, SystemIds(CLOCK), self._aside, gives(None), closer,
         )  # fmt: skip
         caller: Any = SimpleNamespace(silence_seconds=60.0, offered=gives(("send",)), call=self._call)
         self.driver = TurnDriver(world, ME, caller, self._context, cast("Any", self))
@@ -259,8 +262,13 @@ class Run:
 
     # the model and its tool
 
-    async def _call(self, turn: object, effect: object, content: Any) -> ReplyFinished:
+    def _aside(self, credential: str, seconds: float, why: str) -> None:
+        self.log.append(f"set aside {credential} for {seconds:g} s: {why}")
+
+    async def _call(self, turn: object, effect: object, content: Any) -> ReplyFinished | CallBroke:
         self.calls += 1
+        if self.refused:
+            return CallBroke(at=5, cause=BreakCause.PAYMENT_REQUIRED, status=402)
         self.asked.set()
         await self.may_reply.wait()
         if self.calls == 1:
@@ -297,6 +305,13 @@ async def test_what_is_begun_is_stored_before_and_what_comes_late_changes_nothin
     assert ending.code is ExitCode.ANSWERED
     assert run.log.index("stored ToolStarted") < run.log.index("ran")
     assert run.log[-2:] == ["closed answered", "shown"]
+
+
+async def test_a_key_that_is_no_good_is_left_alone_also_where_the_turn_ends_for_it() -> None:
+    run = Run()
+    run.refused = True
+    assert (await run.driver.run()).code is ExitCode.PAYMENT_REQUIRED
+    assert [one for one in run.log if one.startswith("set aside")] == ["set aside k1 for 3600 s: payment_required"]
 
 
 async def test_a_turn_that_is_stopped_has_stopped_all_that_runs_before_that_is_stored() -> None:

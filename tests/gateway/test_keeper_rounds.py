@@ -5,6 +5,7 @@ What it decides is in `gateway.setaside.takeup`, and has laws of its own; with r
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ from agent_core.store.turns.rows import OpenTurn
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import IDLE_SECONDS, Keeper
-from gateway.setaside.takeup import LIMIT, WINDOW, KnownItem, LeftItem, LeftKind
+from gateway.setaside.takeup import LIMIT, OURS_SECONDS, WINDOW, KnownItem, LeftItem, LeftKind
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import Portion
 from tests.store.support import FakeClock
@@ -399,6 +400,27 @@ async def test_what_was_seen_of_ours_on_its_way_into_our_hands_holds_nothing_up_
     assert await rounds.left.still_holds("s5", 9) is left
     assert asked == ["s5"]
     assert ((LeftKind.SESSION, "s5") in rounds.left.known) is left
+
+
+async def test_what_is_just_being_taken_up_is_forgotten_by_nobody(rounds: Rounds) -> None:
+    """The keeper waits for slices that change hands; whoever begins something in the conversation sees meanwhile that nothing of it is left."""
+    rounds.stored.messages = [replace(said(5), owner=ME)]
+    await rounds.round()
+    rounds.clock.now += round(OURS_SECONDS * 1000)
+
+    async def nothing(_: str) -> list[Any]:
+        return []
+
+    there = SimpleNamespace(turns=nothing, messages=nothing, charge=rounds.stored.charge)
+    rounds.left._store = cast("Any", SimpleNamespace(left=there, node=ME))
+    async with rounds.portion.changing_hands:
+        keeping = asyncio.create_task(rounds.round())
+        while not rounds.left.taking:
+            await asyncio.sleep(0)
+        assert not await rounds.left.find("s5")
+    await keeping
+    assert rounds.stored.taken == [{"s5"}]
+    assert rounds.resumed.messages_of == ["s5"]
 
 
 async def test_what_comes_while_it_looks_is_looked_for_at_once(rounds: Rounds) -> None:

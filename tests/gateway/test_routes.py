@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -13,8 +13,10 @@ from adapters.contract.base import Ended
 from agent_core.failures.exits import ExitCode
 from gateway.config.model import endpoints_of
 from gateway.config.reading import load
+from gateway.sessions.chain import ModelChain
 from tests.gateway.rig import chunk, gateway
 from tests.serving import served
+from tests.store.support import FakeClock
 
 KEYS = {
     "OUTSPOKEN_MODEL__API_KEYS": "key-number-one,key-number-two",
@@ -73,6 +75,22 @@ def test_one_key_has_one_name_for_all_models_of_its_host():
     assert [[c.id for c in e.credentials] for e in endpoints] == [["host/key1", "host/key2"]] * 2
     assert len({e.label for e in endpoints}) == 2
     assert "key-number" not in repr(endpoints)
+
+
+async def test_of_two_pauses_of_a_key_the_longer_one_counts() -> None:
+    config = load(None, {**KEYS, "OUTSPOKEN_MODEL__BASE_URL": "http://host/v1"}).config
+    clock = FakeClock()
+    chain = ModelChain(cast("Any", None), endpoints_of(config.model.chain(), context_known=False), clock)
+
+    async def first() -> str:
+        return (await chain.routes(""))[0].credential
+
+    for seconds in (600, 30):
+        chain.set_aside("host/key1", seconds, "refused")
+    clock.now += 599_000
+    assert await first() == "host/key2"
+    clock.now += 1_000
+    assert await first() == "host/key1"
 
 
 async def test_a_conversation_that_no_longer_fits_is_summed_up_and_goes_on(tmp_path: Path):

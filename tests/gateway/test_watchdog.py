@@ -14,7 +14,7 @@ from aiohttp import web
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.contract.base import Ended
+from adapters.contract.base import Ended, LeftOpen
 from agent_core.driver.modelcalls import ModelCaller
 from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
@@ -23,6 +23,7 @@ from agent_core.judging.overdue import longest_timer_seconds
 from agent_core.machine.turn import Turn
 from agent_core.model.client import Sink
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.slices.rows import HOUSE, chat_slices
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.turn.effects import CallModel
@@ -86,6 +87,22 @@ async def test_a_tool_that_ignores_its_deadline_blocks_nobody(tmp_path: Path, de
         stored = await stored_end(rig.store, stuck.inbox_id)
         assert stored is not None
         assert stored.exit == ended.exit
+
+
+async def test_whoever_follows_it_at_one_of_several_gateways_is_told_the_end_that_is_stored(
+    tmp_path: Path, deaf: Deaf
+) -> None:
+    async with gateway(tmp_path, calls_once, tools=[deaf], **WATCH) as rig:
+        stuck = await rig.hub.accept(rig.inbound("use it"))
+        portion = rig.hub.portion
+        portion.change([*chat_slices(), HOUSE])
+        portion.whole = False
+        async with rig.hub.follow(stuck) as follower, asyncio.timeout(90):
+            while not isinstance(sight := await follower.next(60), Ended | LeftOpen):
+                pass
+        portion.whole = True
+        assert isinstance(sight, Ended)
+        assert sight.exit.code is ExitCode.INTERNAL_ERROR
 
 
 async def test_a_stop_frees_the_queue_although_the_tool_does_not_hear_it(tmp_path: Path, deaf: Deaf) -> None:

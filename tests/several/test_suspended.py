@@ -10,8 +10,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.chats.slack_harness import SlackHarness
 from tests.databases import new_database
-from tests.several.support import cluster
+from tests.several.support import Talks, cluster
 from tests.several.test_doors import named
 from tests.several.test_watching import Stream
 
@@ -79,4 +80,39 @@ async def test_whoever_asked_at_a_suspended_gateway_is_told_that_it_goes_on_and_
             again = Stream(first, one.name, one.words, one.key)
             await again.watch()
             assert again.text.count("word39") == 1, again.text
+        all_.sound()
+
+
+async def test_the_sockets_of_a_suspended_gateway_change_the_order_of_no_chat(database: str, tmp_path: Path) -> None:
+    """They stay open at Slack, which gives them their share. Whoever has the sockets now looks what was said before."""
+    async with cluster(tmp_path, "slack", database) as all_:
+        assert isinstance(all_.harness, SlackHarness)
+        slack = all_.harness.fake
+        slack.outbox.retries_seconds = (1.0,) * 30
+        nodes = [await all_.begin("first")]
+        await all_.harness.ready()
+        nodes.append(await all_.begin("second"))
+        await all_.even(2)
+        talks = Talks(all_.harness, 6)
+        talks.say_everywhere()
+        await talks.all_answered()
+        before = list(slack.sockets.open)
+        nodes[0].signal(signal.SIGSTOP)
+        await all_.even(1)
+        async with asyncio.timeout(60):
+            while all(one in before for one in slack.sockets.open):
+                await asyncio.sleep(0.05)
+        assert all(one in slack.sockets.open for one in before)
+        await asyncio.sleep(3)  # the gap is read
+        for _ in range(4):
+            talks.say_everywhere()
+            await asyncio.sleep(0.5)
+        await talks.all_answered(60)
+        talks.judge()
+        nodes[0].signal(signal.SIGCONT)
+        talks.say_everywhere()
+        await all_.even(2)
+        talks.say_everywhere()
+        await talks.all_answered(60)
+        talks.judge()
         all_.sound()

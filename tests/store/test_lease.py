@@ -73,11 +73,11 @@ async def test_a_slow_answer_counts_from_when_it_was_asked_for(monkeypatch: pyte
     assert lock.lease_left() == pytest.approx(PATIENCE - MARGIN - 1.5)
 
 
-async def test_who_has_just_had_its_locks_again_takes_nobody_for_dead() -> None:
-    clock, asked = Wall(), list[object]()
+async def test_who_has_just_had_its_locks_again_takes_nobody_for_dead_but_whose_pulse_was_heard_since() -> None:
+    clock, asked = Wall(), list[tuple[object, Any]]()
 
     class Conn:
-        def execute(self, query: object, values: object) -> Any:
+        def execute(self, query: object, values: Any) -> Any:
             asked.append((query, values))
             return self
 
@@ -89,6 +89,10 @@ async def test_who_has_just_had_its_locks_again_takes_nobody_for_dead() -> None:
     clock.now += GRACE_SECONDS - 0.1
     assert lock.dead(cast("Any", Conn()), [7]) == frozenset()
     assert asked == []
+    lock._heard = frozenset({7, 8})
+    assert lock.dead(cast("Any", Conn()), [6, 7]) == {7}
+    assert [values["nodes"] for _, values in asked] == [[7]]
+    lock._heard = frozenset()
     clock.now += 0.1
     assert lock.dead(cast("Any", Conn()), [7]) == {7}
     lock._node = 7

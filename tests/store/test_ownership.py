@@ -195,15 +195,16 @@ async def kill_pulse(store: Store) -> None:
 
 
 class Held:
-    """No node finds the way back to its server before it is told to."""
+    """No node (or not this one) finds the way back to its server before it is told to."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, only: Store | None = None) -> None:
         self.tried, self.may = asyncio.Event(), asyncio.Event()
         plain = PulseLock.connect
 
         async def connect(one: PulseLock) -> None:
-            self.tried.set()
-            await self.may.wait()
+            if only is None or one is only.ownership:
+                self.tried.set()
+                await self.may.wait()
             await plain(one)
 
         monkeypatch.setattr(PulseLock, "connect", connect)
@@ -279,25 +280,42 @@ async def test_who_only_looks_whether_a_node_is_dead_takes_nothing_from_it(
         assert await other.dead_among({store.node}) == set()
 
 
-async def test_who_has_just_had_its_own_lock_again_takes_nobody_for_dead(
+async def back(store: Store) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while store.way is None or not store.way.breaks or not store.ownership.lease_ok():
+            await asyncio.sleep(0.01)
+
+
+async def test_who_has_just_had_its_own_lock_again_takes_nobody_for_dead_that_may_have_lost_it_as_well(
     postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that was restarted has taken the locks of all: the first to be back waits for the others."""
     async with opened(postgres) as store, opened(postgres) as other:
         session, epoch, turn = await turn_of(store)
-        await kill_pulse(other)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while other.way is None or not other.way.breaks or not other.ownership.lease_ok():
-                await asyncio.sleep(0.01)
-        held = Held(monkeypatch)
+        held = Held(monkeypatch, only=store)
         await kill_pulse(store)
         await asyncio.wait_for(held.tried.wait(), PATIENCE_SECONDS)
+        await kill_pulse(other)
+        await back(other)
         assert await take_over(other) == []
         held.may.set()
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not store.ownership.lease_ok():
-                await asyncio.sleep(0.01)
+        await back(store)
         await store.turns.append(session, epoch, turn, [row(1)])
+
+
+async def test_whose_pulse_was_heard_since_is_dead_as_soon_as_it_ends(
+    postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has cut this one off has not cut off that one: it was there when this one was back."""
+    async with opened(postgres) as store, opened(postgres) as other:
+        session, epoch, turn = await turn_of(store)
+        await kill_pulse(other)
+        await back(other)
+        held = Held(monkeypatch, only=store)
+        await kill_pulse(store)
+        await asyncio.wait_for(held.tried.wait(), PATIENCE_SECONDS)
+        assert await take_over(other) == [OpenTurn(turn, session, epoch + 1)]
+        held.may.set()
 
 
 async def test_a_lostwriter_connection_is_replaced_without_anybody_noticing(postgres: str) -> None:

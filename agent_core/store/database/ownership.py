@@ -58,7 +58,9 @@ PING_SECONDS = 1.0
 SEEING_SECONDS = 0.1
 """So long an answer that is there already takes at most to be seen by a loop that goes on."""
 GRACE_SECONDS = 4.0
-"""For so long after it has its own locks again, a node takes nobody for dead."""
+"""For so long after it has its own locks again, a node takes nobody for dead who may have lost them as well."""
+HEARD_SECONDS = 2 * PING_SECONDS
+"""Whose pulse was heard so short a time ago was not cut off for as long as a lock needs to be lost in silence."""
 AGAIN_SECONDS = 15.0
 """How long one try may take to have the locks again: connecting, and what the server needs to let those of the old connection go."""
 LOCK = ".lock"
@@ -302,6 +304,11 @@ SERVING = text(
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 ).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger), bindparam("gateway", GATEWAY, type_=BigInteger))
 """How many have the number of a node, whatever tables there are: who has none yet does not hold rows of the schema."""
+_HEARD = text(
+    "SELECT objid::bigint FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+    "AND classid = :class AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND clock_timestamp() - state_change < :seconds * interval '1 second'"
+).bindparams(bindparam("class", LOCK_SPACE >> 32, type_=BigInteger), bindparam("seconds", HEARD_SECONDS, type_=Float))
 _LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
 _SHARED = text("SELECT pg_try_advisory_lock_shared(:key)").bindparams(bindparam("key", type_=BigInteger))
 _NUMBER = text("SELECT pg_try_advisory_lock(:key) FROM set_config('application_name', :name, false)").bindparams(
@@ -338,6 +345,8 @@ class PulseLock:
         self._good = clock()
         self._back_at = -math.inf
         """When the locks were had again last."""
+        self._heard = frozenset[int]()
+        """Whose pulses the server heard then."""
 
     def lease_left(self) -> float:
         if self.lost.is_set():
@@ -352,9 +361,8 @@ class PulseLock:
 
     def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
         if self._clock() - self._back_at < GRACE_SECONDS:
-            return (
-                frozenset()
-            )  # what has taken our lock from us will have taken theirs: they have time to have it again, as we had
+            # What has taken our lock from us will have taken theirs: they have time to have it again, as we had, unless they had it then.
+            nodes = self._heard.intersection(nodes)
         return self._asked(conn, nodes, _TAKEN, {"me": self._node})
 
     def seem_dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
@@ -549,6 +557,7 @@ class PulseLock:
                     await asyncio.sleep(LOCK_TRY_SECONDS)
             asked = self._clock()
             found = (await self._ask(_STANDS, me=self._node)).first() if self._node else (None,)
+            self._heard = frozenset((await self._ask(_HEARD)).scalars())
         if found is None or found[0] is not None:
             return False
         self._good, self._back_at = asked, self._clock()

@@ -106,6 +106,11 @@ class Server:
         link.locks.add(key)
         return True
 
+    def heard(self) -> list[int]:
+        """Whose pulse was heard a moment ago."""
+        recent = [link for link in self.links if self.now - link.heard < ownership.HEARD_SECONDS]
+        return [key - ownership.LOCK_SPACE for link in recent for key in link.locks]
+
     def lives(self, node: int) -> bool:
         """Somebody holds the lock on this number."""
         return any(ownership.LOCK_SPACE + node in link.locks for link in self.links)
@@ -131,6 +136,9 @@ class _Found:
 
     def scalar_one(self) -> object:
         return self._rows[0][0]
+
+    def scalars(self) -> list[Any]:
+        return [row[0] for row in self._rows]
 
     def first(self) -> tuple[object, ...] | None:
         return self._rows[0] if self._rows else None
@@ -195,6 +203,8 @@ class SimPulse(PulseLock):
             return _Found((self._server.lock(link, values["key"], shared=True),))
         if query is ownership._STANDS:
             return _Found((self._server.taken(values["me"]),))
+        if query is ownership._HEARD:
+            return _Found(*((node,) for node in self._server.heard()))
         if query is ownership._END_OLD:
             for old in [one for one in self._server.links if id(one) == values["pid"]]:
                 self._server.end(old)
