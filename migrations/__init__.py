@@ -35,6 +35,7 @@ REVISIONS = (
     "0027",
     "0028",
     "0029",
+    "0030",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""
 MIN_REVISION = "0027"

@@ -393,7 +393,7 @@ def webhook_lines(found: Sequence[Table]) -> list[str]:
         state = f"off, because {one.get('off')}" if one.get("off") else "on"
         if one.get("failing_since"):
             state += f", has taken nothing since {one.get('failing_since')}"
-        counts = f"{one.get('waiting')} waiting, {one.get('sent')} sent, {one.get('given_up')} given up"
+        counts = f"{one.get('waiting')} waiting, {one.get('sent')} sent since the start, {one.get('given_up')} given up"
         lines.append(f"{one.get('receiver')}: {state}; {counts} ({one.get('url')})")
         lines += [
             f"  given up: {lost.get('id')} {lost.get('event')} of {lost.get('at')}: {lost.get('why')}"

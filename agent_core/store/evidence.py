@@ -7,9 +7,10 @@ database belongs to others. Nothing is joined that could be missing: what an aud
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from sqlalchemy import (
     BindParameter,
@@ -24,12 +25,15 @@ from sqlalchemy import (
     select,
     text,
     tuple_,
+    union_all,
 )
 
+from agent_core.limits.budgets import Amount
 from agent_core.records import dataclass
 from agent_core.store import tables as t
-from agent_core.store.budgets.rows import DAILY, PotRow, ReservationRow
+from agent_core.store.budgets.rows import DAILY, PotRow, ReservationRow, ReservationState
 from agent_core.store.database.asks import Always, StoreReading
+from agent_core.store.database.keys import among
 from agent_core.store.database.ownership import LIVES
 from agent_core.store.deliveries.rows import DeliveryRow, made_for
 from agent_core.store.errors import Damaged
@@ -40,6 +44,8 @@ from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, Tu
 from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow
 
 T = TypeVar("T")
+PotKey: TypeAlias = "tuple[str, int]"
+"""Scope and window."""
 
 AROUND = 1_000
 """So far from those that a turn says it began with, messages are looked for that say the same of it."""
@@ -47,6 +53,8 @@ LONG_MS = 24 * 3_600_000
 """What came so much later than its turn ended did not."""
 CURSORS = 500
 """So many positions are read at a time."""
+CALLS = 500
+"""So many model calls."""
 OPEN_MOST = 500
 """So many open turns, and so many waiting messages, are looked at in one pass."""
 
@@ -118,12 +126,26 @@ class MessageEvidence:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEvidence:
-    """Pots, and the calls that something is, or was, held for in them."""
+    """Pots, and the calls that something is, or was, held for in them. Of a budget for years there are more calls than anybody can hold."""
 
     pots: tuple[PotRow, ...]
-    calls: tuple[ReservationRow, ...]
+    under_way: tuple[ReservationRow, ...]
+    """All calls that something is held for."""
+    spent: Mapping[PotKey, Amount]
+    """What calls used that are over."""
     steady: bool
     """Nobody changed anything while they were read."""
+    since: int = 0
+    """All calls are among them that were made after this time, ms."""
+
+
+def spent_by(calls: Iterable[ReservationRow]) -> dict[PotKey, Amount]:
+    """What these used, by their pots."""
+    found = defaultdict[PotKey, Amount](Amount)
+    for call in calls:
+        for key in call.keys:
+            found[key] += call.used
+    return dict(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +174,10 @@ class EvidencePage(Generic[T]):
     """(its id, why)."""
 
 
-_u, _i, _d, _j, _n = t.turns.c, t.inbox.c, t.deliveries.c, t.journal.c, t.nodes.c
+_u, _i, _d, _j, _n, _r = t.turns.c, t.inbox.c, t.deliveries.c, t.journal.c, t.nodes.c, t.reservations.c
+_KEPT = text("turns.state = 'closed'") & text("turns.removed = ''")
+_UNDER_WAY = text("reservations.state = 'open'")
+_CALLS_BEHIND = t.RESERVATION.query.order_by(_r.call).limit(CALLS)
 _PARTS = t.PART.query.add_columns(_d.session, _d.epoch)
 """Behind these comes a part's number (`_kept_part`)."""
 _KEYS: BindParameter[Any] = bindparam("keys", expanding=True)
@@ -381,16 +406,41 @@ class EvidenceReads(StoreReading):
                 return turn
         return None
 
-    async def ledger(self) -> LedgerEvidence:
-        """The pots of model calls, and their calls."""
-        before = await self._pots()
-        calls = await self._asks.made(t.RESERVATION.query.order_by(t.reservations.c.call), t.RESERVATION.make)
-        return LedgerEvidence(tuple(before), tuple(calls), before == await self._pots())
+    async def ledger(self, newest: int) -> LedgerEvidence:
+        """The pots of model calls, with their calls; of these so many of the latest, and the pots that count longer than since then. 0: all."""
+        found = (
+            await self._asks.all(select(_r.call, _r.at).order_by(_r.call.desc()).offset(newest).limit(1))
+            if newest
+            else ()
+        )
+        first, since = (str(found[0][0]).partition(":")[0], int(found[0][1])) if found else ("", 0)
+        opened = await self._asks.made(t.RESERVATION.query.where(_UNDER_WAY), t.RESERVATION.make)
+        before, spent = await self._pots(since, opened), defaultdict[PotKey, Amount](Amount)
+        async for calls in self._calls(first, since):
+            for key, used in spent_by(one for one in calls if one.state is ReservationState.SETTLED).items():
+                spent[key] += used
+        steady = before == await self._pots(since, opened)
+        return LedgerEvidence(tuple(before.values()), tuple(opened), spent, steady, since)
 
-    async def _pots(self) -> list[PotRow]:
-        b = t.budgets.c
-        query = t.POT.query.where(~self._asks.begins(b.scope, DAILY)).order_by(b.scope, b.window)
-        return await self._asks.made(query, t.POT.make)
+    async def _calls(self, first: str, since: int) -> AsyncGenerator[Sequence[ReservationRow]]:
+        """Those of the turns that begin with this one, and of those before that ended after `since`, or have not ended."""
+        ended = and_(_u.closed_at >= since, _u.turn < first)
+        which = (_KEPT & ended, text("turns.removed <> ''") & ended, text("turns.state = 'open'") & (_u.turn < first))
+        lasting = union_all(*(select(_u.session, _u.turn).where(one) for one in which)).subquery().c
+        for session, turn in await self._asks.all(select(lasting.session, lasting.turn)) if first else ():
+            mine = _r.session == str(session), self._asks.begins(_r.call, f"{turn}:")
+            yield await self._asks.made(t.RESERVATION.query.where(*mine), t.RESERVATION.make)
+        while calls := await self._asks.made(_CALLS_BEHIND.where(_r.call > first), t.RESERVATION.make):
+            yield calls
+            first = calls[-1].call
+
+    async def _pots(self, since: int, opened: Sequence[ReservationRow]) -> dict[PotKey, PotRow]:
+        """Those that count longer than until then, and those of these calls."""
+        b, keys = t.budgets.c, sorted({key for one in opened for key in one.keys})
+        which = [and_(~self._asks.begins(b.scope, DAILY), *((b.until > since,) if since else ()))]
+        which += [among((b.scope, b.window), keys)] if since and keys else []
+        rows = [row for one in which for row in await self._asks.made(t.POT.query.where(one), t.POT.make)]
+        return {(row.scope, row.window): row for row in sorted(rows, key=lambda row: (row.scope, row.window))}
 
     async def overdue(self, before: int) -> list[ScheduleRow]:
         """Active schedules with an occurrence that was due before a time and was not claimed, or with none at all."""
@@ -403,22 +453,25 @@ class EvidenceReads(StoreReading):
         """Active schedules, those that come last first; and such as are over."""
         c = t.schedules.c
         found = list[ScheduleRow]()
-        for state, order in ((ScheduleState.ACTIVE, c.next_at.desc()), (ScheduleState.DONE, c.at.desc())):
+        # What is over is found in the order of the ids: by its time, all that ever was would be sorted.
+        for state, order in ((ScheduleState.ACTIVE, c.next_at.desc()), (ScheduleState.DONE, c.schedule.desc())):
             query = t.SCHEDULE.query.where(
                 c.state == state.value, c.next_at.is_not(None) | (c.state != ScheduleState.ACTIVE.value)
             )
             found += await self._asks.made(query.order_by(order).limit(OPEN_MOST), t.SCHEDULE.make)
         return found
 
-    async def hooks(self, before: int) -> HookEvidence:
-        """What should have been told outside before a time, and what is said of it falsely."""
+    async def hooks(self, before: int, newest: int) -> HookEvidence:
+        """What should have been told outside before a time, and what is said falsely of so many of the latest; 0: of all."""
         h = t.hooks.c
         due = select(func.min(h.number)).where(text("hooks.state = 'waiting'"), h.retry_at <= before, h.at <= before)
         numbers = [int(row[0]) for row in await self._asks.all(due.group_by(h.receiver))]
         first = await self._asks.made(t.HOOK.query.where(h.number.in_(numbers)), t.HOOK.make) if numbers else []
         never = and_(h.state == HookState.SENT.value, h.attempt == 0)
         unfounded = or_(never, and_(h.state == HookState.GIVEN_UP.value, h.cause == ""))
-        odd = await self._asks.made(t.HOOK.query.where(unfounded).limit(OPEN_MOST), t.HOOK.make)
+        last = select(func.max(h.number)).scalar_subquery()
+        late = t.HOOK.query.where(h.number > last - newest) if newest else t.HOOK.query
+        odd = await self._asks.made(late.where(unfounded).limit(OPEN_MOST), t.HOOK.make)
         return HookEvidence(tuple(first), tuple(odd), tuple(await self._asks.made(t.RECEIVER.query, t.RECEIVER.make)))
 
     async def cursors(self, after: tuple[str, str]) -> list[CursorRow]:

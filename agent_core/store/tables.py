@@ -264,13 +264,15 @@ Index(
 Index("deliveries_of_session", deliveries.c.session)
 OPEN_PARTS = text("deliveries.state in ('wanted', 'sending', 'unknown')")
 """As it stands in the index: with bound values SQLite does not see that the index has them all, and reads the whole table."""
-for _name, _states in (("open_deliveries", "'wanted', 'sending', 'unknown'"), ("failed_deliveries", "'failed'")):
-    Index(
-        _name,
-        deliveries.c.surface,
-        deliveries.c.place,
-        sqlite_where=text(f"state in ({_states})"),
-    )
+Index(
+    "open_deliveries",
+    deliveries.c.surface,
+    deliveries.c.place,
+    sqlite_where=text("state in ('wanted', 'sending', 'unknown')"),
+)
+FAILED_PARTS = text("deliveries.state = 'failed'")
+"""As it stands in the index."""
+Index("failed_deliveries", deliveries.c.at, sqlite_where=text("state = 'failed'"))
 
 PERSON = mapped(
     metadata,
@@ -442,12 +444,8 @@ HOOK = mapped(
     fixed=True,
 )
 hooks = HOOK.table
-Index(
-    "waiting_hooks",
-    hooks.c.receiver,
-    hooks.c.number,
-    sqlite_where=text("state = 'waiting'"),
-)
+for _name, _state in (("waiting_hooks", "waiting"), ("given_up_hooks", "given_up")):
+    Index(_name, hooks.c.receiver, hooks.c.number, sqlite_where=text(f"state = '{_state}'"))
 Index("hooks_of_session", hooks.c.session)
 
 RECEIVER = mapped(metadata, "hook_receivers", ReceiverRow, key=["receiver"], rowid=False)

@@ -86,6 +86,8 @@ class Auditor:
     moment: Viewpoint
     rest: Rest = no_rest
     again_seconds: float = AGAIN_SECONDS
+    newest: int = 0
+    """So many of the latest model calls, and of what is told outside, are looked at; 0: all."""
 
     async def run(self, since: Watermark) -> Audited:
         """Everything that is open, and what ended behind `since`. Raises `StorageUnavailable`."""
@@ -203,9 +205,9 @@ class Auditor:
         return found
 
     async def _others(self) -> list[Breach]:
-        ledger = of_ledger(await self.reads.ledger(), await self._now())
+        ledger = of_ledger(await self.reads.ledger(self.newest), await self._now())
         overdue, kept = await self.reads.overdue(self.moment.now - self.moment.late), await self.reads.to_come()
-        hooks = of_hooks(await self.reads.hooks(self.moment.now - self.moment.late), self.moment)
+        hooks = of_hooks(await self.reads.hooks(self.moment.now - self.moment.late, self.newest), self.moment)
         return [*ledger, *of_times(overdue, self.moment), *of_times_to_come(kept), *hooks, *await self._cursors()]
 
     async def _cursors(self) -> list[Breach]:

@@ -9,7 +9,6 @@ from itertools import product
 from adapters.contract.contents import decode
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Measure
-from agent_core.store.budgets.rows import ReservationState
 from agent_core.store.evidence import LONG_MS, KeptPart, LedgerEvidence, MessageEvidence
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
@@ -145,14 +144,10 @@ def _dropped(seen: MessageEvidence) -> Iterator[Breach]:
 def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What is held is held for calls, and what calls used was spent."""
     held: defaultdict[tuple[str, int], Amount] = defaultdict(Amount)
-    spent: defaultdict[tuple[str, int], Amount] = defaultdict(Amount)
-    for call in seen.calls:
+    for call in seen.under_way:
         for key in call.keys:
-            if call.state is ReservationState.OPEN:
-                held[key] += call.held
-            else:
-                spent[key] += call.used
-        if call.state is ReservationState.OPEN and not moment.alive(call.node):
+            held[key] += call.held
+        if not moment.alive(call.node):
             since = moment.dead_since(call.node)
             if moment.now - since > UNCLAIMED_MS:
                 words = f"{call.held_tokens} tokens are held for model call {call.call}, whose process is over."
@@ -166,8 +161,9 @@ def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
         if told != counted:
             words = f"Budget {pot.scope} says that {told} {what} are held; its open calls hold {counted}."
             yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
-        whole = pot.window > 0 and moment.now - pot.window < KEPT_MS  # none of its calls can be pruned yet
-        told, counted = level.spent.of(measure), spent[key].of(measure)
+        # none of its calls can be pruned yet, and all of them were counted
+        whole = pot.window > 0 and moment.now - pot.window < KEPT_MS and pot.window > seen.since
+        told, counted = level.spent.of(measure), seen.spent.get(key, Amount()).of(measure)
         if counted > told or (whole and counted < told):
             words = f"Budget {pot.scope} says that {told} {what} are spent; its calls used {counted}."
             yield Breach(Law.SPENT, words, pot.scope, "", pot.at)

@@ -32,6 +32,8 @@ log = structlog.get_logger("audit")
 BEGIN_SECONDS = 60.0
 """After a start others come first."""
 HOUR_MS = 3_600_000
+NEWEST = 5_000
+"""So many model calls, and messages to webhooks, are looked at in a pass, the latest: there may be millions."""
 TOLD = 5
 """So many breaches stand in one line of the log, and in what operators are told."""
 
@@ -113,7 +115,7 @@ class LawWatch:
                 (now - self._rules.hours * HOUR_MS, ""),
                 *await evidence.numbers_before(now - self._rules.hours * HOUR_MS),
             )
-            found = await Auditor(evidence, moment, self._rest).run(since)
+            found = await Auditor(evidence, moment, self._rest, newest=NEWEST).run(since)
         before = {one.key for one in self.known}
         kept = [one for one in self.known if one.law not in MENDS]
         fresh = [one for one in found.breaches if one.key not in {kept_one.key for kept_one in kept}]

@@ -337,7 +337,7 @@ class HookSender:
         found: list[Json] = []
         for name, lane in self._lanes.items():
             row, rule = lane.row, lane.receiver.rule
-            lost = await self.store.hooks.latest(name, 5, HookState.GIVEN_UP)
+            lost = await self.store.hooks.given_up(name, 5)
             oldest = self.counts.get((name, HookState.WAITING))
             found.append(
                 {
@@ -350,7 +350,7 @@ class HookSender:
                     "not_before": moment(row.not_before) if row.not_before > self.clock.now_ms() else None,
                     "waiting": self._count(name, HookState.WAITING),
                     "oldest_waiting": moment(oldest.oldest_at) if oldest is not None else None,
-                    "sent": self._count(name, HookState.SENT),
+                    "sent": lane.figures.sent,
                     "given_up": self._count(name, HookState.GIVEN_UP),
                     "last_given_up": [
                         {"id": one.row.message, "event": one.row.event, "at": moment(one.row.at), "why": one.row.cause}
@@ -389,7 +389,7 @@ class HookSender:
             found = await self.store.hooks.one(one)
             rows = [found] if found is not None and found.receiver == name else []
         else:
-            rows = [one.row for one in await self.store.hooks.latest(name, AGAIN_MOST, HookState.GIVEN_UP)]
+            rows = [one.row for one in await self.store.hooks.given_up(name, AGAIN_MOST)]
         if rows:
             await self.store.hooks.settle([again(row, now) for row in rows])
             lane.figures.given_up = 0

@@ -16,7 +16,7 @@ from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
 from agent_core.store.budgets.rows import PotRow, ReservationRow, ReservationState
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.evidence import KeptPart, KeptRow, LedgerEvidence, MessageEvidence, TurnEvidence
+from agent_core.store.evidence import KeptPart, KeptRow, LedgerEvidence, MessageEvidence, TurnEvidence, spent_by
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
@@ -194,7 +194,9 @@ def test_budgets_agree_with_their_calls_to_the_token(calls: list[tuple[bool, int
     held, spent = sum(a for is_held, a in calls if is_held), sum(a for is_held, a in calls if not is_held)
     figures = {"spent_tokens": spent, "held_tokens": held, "spent_nanos": 7 * spent, "held_nanos": 7 * held}
     pot = replace(PotRow("day:all", NOW, NOW + 1), **figures | {what: figures[what] + off})
-    found = [*of_ledger(LedgerEvidence((pot,), tuple(rows), steady=True), ALIVE)]
+    under_way = tuple(row for row in rows if row.state is ReservationState.OPEN)
+    over = spent_by(row for row in rows if row.state is ReservationState.SETTLED)
+    found = [*of_ledger(LedgerEvidence((pot,), under_way, over, steady=True), ALIVE)]
     assert bool(found) == bool(off)
 
 

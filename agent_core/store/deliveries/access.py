@@ -84,8 +84,7 @@ class DeliveryReads(StoreReading):
 
     async def failed(self, limit: int) -> list[Delivery]:
         """Parts that were refused for good, the newest first."""
-        failed = t.deliveries.c.state == DeliveryState.FAILED.value
-        return await self._deliveries(_PARTS.where(failed).order_by(t.deliveries.c.at.desc()).limit(limit))
+        return await self._deliveries(_PARTS.where(t.FAILED_PARTS).order_by(t.deliveries.c.at.desc()).limit(limit))
 
     async def last_place(self) -> int:
         """The highest place of the parts that were stored last: places rise with them, and the highest of all would be looked for in every row."""
@@ -103,7 +102,7 @@ class DeliveryReads(StoreReading):
         """Parts that were refused for good at or after a time."""
         c = t.deliveries.c
         query = select(c.at, c.session, c.surface, c.origin, c.cause)
-        failed = query.where(c.state == DeliveryState.FAILED.value, c.at >= since_ms)
+        failed = query.where(t.FAILED_PARTS, c.at >= since_ms)
         return [FailedPart(*row) for row in await self._asks.all(failed)]
 
     async def lying(self, limit: int = 100, since_ms: int = 0) -> list[Lying]:

@@ -46,24 +46,22 @@ class SessionReads(StoreReading):
         return sorted(found, key=lambda row: (-row.at, row.key))[:limit]
 
     async def _conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
-        u = t.turns.c
-        held = select(
-            t.sessions.c.key,
-            t.sessions.c.session,
-            func.min(u.number).label("first"),
-            func.max(func.coalesce(u.closed_at, u.opened_at)).label("at"),
-        ).join(t.turns, u.session == t.sessions.c.session)
-        known = (
-            held.where(t.NAMED, t.sessions.c.key.in_(keys), u.number > t.sessions.c.since, u.undone == 0)
-            .group_by(t.sessions.c.key, t.sessions.c.session)
-            .subquery()
+        s, u, j, opening, latest = t.sessions.c, t.turns.c, t.journal.c, t.turns.alias("first"), t.turns.alias("last")
+        first, last = opening.c, latest.c
+        # the two ends by a step each: a conversation may have thousands of turns
+        told = select(u.number).where(u.session == s.session, u.number > s.since, u.undone == 0).limit(1)
+        begins, ends = (
+            told.order_by(one).correlate(t.sessions).scalar_subquery() for one in (u.number, u.number.desc())
         )
-        j = t.journal.c
+        at = func.coalesce(last.closed_at, last.opened_at)
         query = (
-            select(known.c.key, known.c.session, known.c.at, j.kind, j.body, j.at)
-            .join(t.turns, and_(u.session == known.c.session, u.number == known.c.first))
-            .join(t.journal, j.id == u.first_message * ROWS_A_TURN)
-            .order_by(known.c.at.desc(), known.c.key)
+            select(s.key, s.session, at, j.kind, j.body, j.at)
+            .select_from(t.sessions)
+            .join(opening, and_(first.session == s.session, first.number == begins))
+            .join(latest, and_(last.session == s.session, last.number == ends))
+            .join(t.journal, j.id == first.first_message * ROWS_A_TURN)
+            .where(t.NAMED, s.key.in_(keys))
+            .order_by(at.desc(), s.key)
             .limit(limit)
         )
         rows = await self._asks.all(query)

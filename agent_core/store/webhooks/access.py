@@ -14,8 +14,9 @@ from agent_core.store.webhooks.ops import PutHooks, SettleHooks
 from agent_core.store.webhooks.rows import HookCount, HookRow, HookState, ReceiverRow, StoredHook
 
 _h = t.hooks.c
-_WAITING = text("hooks.state = 'waiting'")
+_INDEXED = {one: text(f"hooks.state = '{one.value}'") for one in (HookState.WAITING, HookState.GIVEN_UP)}
 """As it stands in the index: with a bound value SQLite does not see that the index has them all."""
+_WAITING = _INDEXED[HookState.WAITING]
 _STORED = t.HOOK.query.add_columns(_h.number)
 
 
@@ -38,16 +39,18 @@ class HookReads(StoreReading):
         return await self._made(query.order_by(_h.number).limit(limit))
 
     async def counts(self) -> list[HookCount]:
-        """How many messages there are of each receiver in each state."""
-        query = select(_h.receiver, _h.state, func.count(), func.min(_h.at)).group_by(_h.receiver, _h.state)
-        rows = await self._asks.all(query.order_by(_h.receiver, _h.state))
-        return [HookCount(row[0], HookState(row[1]), int(row[2]), int(row[3])) for row in rows]
+        """How many messages of each receiver wait, or were given up. Those that were sent are all there ever were, and are not counted."""
+        found: list[HookCount] = []
+        for state, is_so in _INDEXED.items():
+            each = select(_h.receiver, func.count().label("count"), func.min(_h.number).label("first")).where(is_so)
+            c = each.group_by(_h.receiver).subquery().c
+            rows = await self._asks.all(select(c.receiver, c.count, _h.at).join(t.hooks, _h.number == c.first))
+            found += [HookCount(row[0], state, int(row[1]), int(row[2])) for row in rows]
+        return found
 
-    async def latest(self, receiver: str, limit: int, state: HookState | None = None) -> list[StoredHook]:
-        """The latest messages of a receiver, the newest first."""
-        query = _STORED.where(_h.receiver == receiver)
-        if state is not None:
-            query = query.where(_h.state == state.value)
+    async def given_up(self, receiver: str, limit: int) -> list[StoredHook]:
+        """The latest messages of a receiver that are not tried any more, the newest first."""
+        query = _STORED.where(_INDEXED[HookState.GIVEN_UP], _h.receiver == receiver)
         return await self._made(query.order_by(_h.number.desc()).limit(limit))
 
     async def one(self, message: str) -> HookRow | None:

@@ -70,7 +70,7 @@ class ReceiverRow:
 
 @dataclass(frozen=True, slots=True)
 class HookCount:
-    """How many messages of a receiver are in one state, and since when the oldest is."""
+    """How many messages of a receiver wait or were given up, and when what the first of them tells happened."""
 
     receiver: str
     state: HookState
