@@ -56,8 +56,9 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolCallNamed,
 )
+from agent_core.turn.rounds import RoundsOver
 from agent_core.turn.state import AssistantItem, CallItem
-from agent_core.turn.transcript import alternating, repaired, request_messages
+from agent_core.turn.transcript import alternating, later_messages, repaired, request_messages
 
 REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 """What a provider says of what it was sent."""
@@ -154,6 +155,8 @@ class ModelCaller:
     """Keeps the pictures and the sound of replies; None: nobody does."""
     _summaries: int = 0
     _questions: int = 0
+    _rounds: RoundsOver | None = None
+    """Of a turn that has more than one: what is over of it, as it is sent."""
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
         """The tools that the turn may use."""
@@ -295,21 +298,27 @@ class ModelCaller:
 
     def _messages(self, turn: Turn, effect: CallModel) -> Sequence[Message]:
         """The conversation of one call."""
-        if (begun := self._begun(turn)) is not None:
-            now = request_messages("", [], turn, effect)
-            if now and now[0].get("role") == "user":  # so nothing of it is joined with what stands before it
-                return ToldConversation(begun, now)
-        history, elide_over = self._past(turn)
-        return request_messages("", history, turn, effect, elide_results_over=elide_over)
-
-    def _begun(self, turn: Turn) -> bytes | None:
-        """What stands before the turn as it is sent; None if that has to be put together anew."""
         assert turn.opened is not None
+        own = turn.opened.own_history is not None
+        begun = b"" if own else self._begun()
+        if turn.compacted is not None or begun is None or not (own or _asked_by_person(turn)):
+            history, elide_over = self._past(turn)
+            return request_messages("", history, turn, effect, elide_results_over=elide_over)
+        if turn.step > 2:  # else none of its rounds is over
+            self._rounds = self._rounds or RoundsOver()
+            rounds, many = self._rounds.told(turn, lambda: self._past(turn)[0] if own else ())
+            if many:
+                told = b",".join([part for part in (begun, rounds) if part])
+                return ToldConversation(told, later_messages(turn, many, effect))
+        return ToldConversation(begun, request_messages("", self._past(turn)[0] if own else (), turn, effect))
+
+    def _begun(self) -> bytes | None:
+        """What stands before a turn of the session as it is sent; None if that has to be put together anew."""
         sent = self.memory.sent
-        if turn.opened.own_history is not None or turn.compacted is not None or sent is None:
+        if sent is None:
             return None
         system = orjson.dumps(self._system())[1:-1]
-        return b",".join(part for part in (system, sent) if part)
+        return b",".join([part for part in (system, sent) if part])
 
     def _system(self) -> list[Message]:
         """What the gateway puts before everything, with the summary of what is not told any more."""
@@ -430,6 +439,11 @@ class ModelCaller:
         if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
             return summary
         return digest(self.memory.summary, given_up)
+
+
+def _asked_by_person(turn: Turn) -> bool:
+    """Its first words are a person's, so that nothing of it is joined with what stands before it."""
+    return turn.opened is not None and bool(turn.opened.input) and turn.opened.input[0].role == "user"
 
 
 def _says(event: Event) -> bool:

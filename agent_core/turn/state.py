@@ -163,6 +163,8 @@ class Activity:
     """The file that the call handed over to be sent."""
     full: Full | None = None
     """There was no room for what it would have kept."""
+    drawn: object = field(default=None, compare=False, repr=False)
+    """What `view` has made of it, once it is back."""
 
     @property
     def returned(self) -> bool:

@@ -57,7 +57,8 @@ def _assistant(item: AssistantItem) -> Message:
     return message
 
 
-def _item_messages(items: Iterable[Item], *, with_advice: bool) -> list[Message]:
+def item_messages(items: Iterable[Item], *, with_advice: bool) -> list[Message]:
+    """What was said and done in a turn, as it came."""
     messages: list[Message] = []
     for item in items:
         match item:
@@ -81,7 +82,7 @@ def closed_turn_messages(turn: Standing) -> list[Message]:
     messages = [shown_still(message.to_message()) for message in turn.opened.input]
     if turn.exit.code in TOO_MUCH:
         messages = [shortened(message) for message in messages]
-    messages += _remembered(_item_messages(_ended(turn), with_advice=False))
+    messages += _remembered(item_messages(_ended(turn), with_advice=False))
     cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
     with speaking(""):  # the model reads English
         notice = turn.exit.notice()
@@ -282,8 +283,18 @@ def request_messages(
         messages.append({"role": "system", "content": system})
     messages += history
     messages += [message.to_message() for message in turn.opened.input]
-    current = _item_messages(turn.items, with_advice=True)
+    current = item_messages(turn.items, with_advice=True)
     messages += elide(current, elide_results_over, keep=2) if elide_results_over else current
+    return ending_with(messages, call)
+
+
+def later_messages(turn: Standing, since: int, call: CallModel) -> list[Message]:
+    """What of the conversation for one model call stands behind so many of the turn's items."""
+    return ending_with(item_messages(turn.items[since:], with_advice=True), call)
+
+
+def ending_with(messages: list[Message], call: CallModel) -> list[Message]:
+    """These messages and what stands last, as every provider takes them."""
     if call.partial.strip():
         messages.append({"role": "assistant", "content": call.partial})
     if call.advice is not None:

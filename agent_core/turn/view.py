@@ -115,6 +115,14 @@ class Bubble:
     """For activities: what the call gave, as the model read it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A call that is back: it stays as it is, and is drawn once. A turn may have a hundred of them, and is looked at in each round."""
+
+    language: str
+    bubble: Bubble
+
+
 def call_key(bubble: Bubble) -> str:
     """The key of the call that it is about."""
     return bubble.key.removesuffix(ASKED)
@@ -174,7 +182,7 @@ def _view(turn: Standing, now: int, language: str) -> View:
                     bubbles.append(
                         Bubble(f"{entry.key}{ASKED}", BubbleKind.DECIDED, words, final=True, tool=entry.name)
                     )
-                bubbles.append(_activity(entry, now))
+                bubbles.append(_activity(entry, now, language))
                 bubbles += _questions(entry)
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
                     words = unsure_words(entry.name, entry.status, entry.doubt)
@@ -255,22 +263,26 @@ def _kind(kind: SegmentKind) -> BubbleKind:
             return BubbleKind.ANSWER
 
 
-def _activity(activity: Activity, now: int) -> Bubble:
-    seconds = (
-        max(0, (now - activity.since) // 1000) if activity.state is ActivityState.RUNNING else round(activity.seconds)
-    )
-    return Bubble(
+def _activity(activity: Activity, now: int, language: str) -> Bubble:
+    drawn = activity.drawn
+    if isinstance(drawn, _Drawn) and drawn.language == language:
+        return drawn.bubble
+    running = activity.state is ActivityState.RUNNING
+    bubble = Bubble(
         activity.key,
         BubbleKind.ACTIVITY,
         f"{plain(activity.name)} {_short(activity.arguments)}".rstrip(),
         final=activity.returned,
         tool=activity.name,
         state=activity.state.value,
-        seconds=seconds,
+        seconds=max(0, (now - activity.since) // 1000) if running else round(activity.seconds),
         call=activity.call,
         arguments=activity.arguments,
         result=activity.result,
     )
+    if bubble.final:
+        activity.drawn = _Drawn(language, bubble)
+    return bubble
 
 
 def _questions(activity: Activity) -> list[Bubble]:

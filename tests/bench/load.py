@@ -50,10 +50,10 @@ class Stream:
         self.tail = (self.tail + data)[-2_000:]
 
 
-def request_bytes(port: int, words: str, *, stream: bool = True, session: str = "") -> bytes:
-    """The request of one turn, stateless or of a named session."""
+def request_bytes(port: int, words: str, *, stream: bool = True, session: str = "", more: str = "") -> bytes:
+    """The request of one turn, stateless or of a named session; `more` are lines of its head."""
     body = orjson.dumps({"model": "bench", "stream": stream, "messages": [{"role": "user", "content": words}]})
-    named = f"X-Outspoken-Session: {session}\r\n" if session else ""
+    named = f"X-Outspoken-Session: {session}\r\n{more}" if session else more
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n{named}"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
