@@ -54,6 +54,20 @@ async def test_by_webhook_with_its_secret(telegram: TelegramHarness) -> None:
         assert telegram.fake.log.of("deleteWebhook")
 
 
+async def test_a_webhook_that_somebody_sets_while_we_poll_is_taken_away(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram) as up:
+        telegram.say(chat, ada, "say before")
+        await answer(telegram, chat, "before")
+        async with aiohttp.ClientSession() as http:
+            there = {"url": f"http://127.0.0.1:{free_port()}/elsewhere"}
+            await http.post(f"{telegram.fake.base_url}{telegram.fake.token}/setWebhook", json=there)
+        telegram.say(chat, ada, "say all the same")
+        await answer(telegram, chat, "all the same", 15)
+        assert (await status(up.url))["adapters"][0]["state"] == "up"
+
+
 async def test_two_pollers_are_told_of_in_words(telegram: TelegramHarness) -> None:
     telegram.fake.script("getUpdates", conflict(), conflict())
     async with running(telegram) as up:
