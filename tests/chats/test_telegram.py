@@ -121,6 +121,19 @@ async def test_a_command_in_an_answer_to_somebody_is_a_command(telegram: Telegra
         await answer(telegram, group, "Choose one: /model NAME")
 
 
+async def test_an_edit_that_adds_the_name_is_a_message_once(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    group = telegram.group(ada)
+    name = f"@{telegram.fake.bot.username}"
+    async with running(telegram):
+        said = telegram.say(group, ada, "say forgotten name")
+        telegram.edit(group, said, f"{name} say with it")
+        await answer(telegram, group, "with it")
+        telegram.edit(group, said, f"{name} say it again")
+        await quiet(telegram, group)
+        assert texts(telegram, group) == ["with it"]
+
+
 async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     group = telegram.group(ada)
