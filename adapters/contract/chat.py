@@ -177,6 +177,8 @@ class ChatMessage:
     reply_to_us: bool = False
     edited: bool = False
     """It is the new wording of an earlier message with the same key."""
+    said_at: int = 0
+    """When it was said first, by the platform's clock, in ms since 1970; 0: that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,9 +81,9 @@ def _is_table(data: object) -> bool:
     return isinstance(data, dict)
 
 
-def _removed_key(data: Mapping[str, Any]) -> str:
-    """The key of a message that was taken back."""
-    return f"{int(data['channel_id'])}:{int(data['id'])}"
+def _removed_keys(data: Mapping[str, Any]) -> list[str]:
+    """The keys of messages that were taken back, one or many at once."""
+    return [f"{int(data['channel_id'])}:{int(one)}" for one in data.get("ids") or [data["id"]]]
 
 
 async def _ask_for_life(sockets: Sequence[Any]) -> None:
@@ -466,7 +466,7 @@ class DiscordAdapter:
         heard: list[SaidIn] = []
 
         def kept() -> Raw:
-            key = f"{kind.lower()}:{told.get('channel_id')}:{told.get('id')}" if told else ""
+            key = f"{kind.lower()}:{told.get('channel_id')}:{told.get('id') or digest_of(data)}" if told else ""
             key = f"{key}:{digest_of(data)}" if edited else key
             return raw_of(key, {"kind": kind, "data": data}, lambda: whence(kind, told, me, self.account))
 
@@ -483,8 +483,8 @@ class DiscordAdapter:
             case "INTERACTION_CREATE":
                 key = f"interaction:{told.get('id')}"
                 await self._way.take(kept, lambda: interaction_of(client, data), self._pressed, key=lambda _: key)
-            case "MESSAGE_DELETE":
-                await self._way.take(kept, lambda: _removed_key(told), self._removed, key=lambda _: "")
+            case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+                await self._way.take(kept, lambda: _removed_keys(told), self._removed, key=lambda _: "")
             case _:
                 key = "" if edited else f"{told.get('channel_id')}:{told.get('id')}"
                 await self._way.take(kept, lambda: message_of(client, data, channel), said, key=lambda _: key)
@@ -537,16 +537,17 @@ class DiscordAdapter:
         match kind:
             case "INTERACTION_CREATE":
                 await self._pressed(interaction_of(client, data))
-            case "MESSAGE_DELETE":
-                await self._removed(_removed_key(data))
+            case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+                await self._removed(_removed_keys(data))
             case _:
                 channel = await self._missed.place_of(client, int(data["channel_id"]))
                 edited = kind == "MESSAGE_UPDATE"
                 await self._said(client, message_of(client, data, channel), me, edited=edited, late="", again=True)
 
-    async def _removed(self, key: str) -> bool:
-        """A person took a message back."""
-        await self._intake.removed(self.name, key)
+    async def _removed(self, keys: Sequence[str]) -> bool:
+        """A person took messages back: their own, or whoever manages a channel those of others."""
+        for key in keys:
+            await self._intake.removed(self.name, key)
         return False
 
     async def _late(self, client: discord.Client, channel: Any, data: Any, late: str) -> None:

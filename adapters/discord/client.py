@@ -84,7 +84,7 @@ def options_of(settings: DiscordSection) -> dict[str, Any]:
     }
 
 
-PERSONS = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
+PERSONS = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK", "INTERACTION_CREATE")
 """What people do, by the names of the gateway's events. The library would read them at once; what it cannot read ends its connection, and
 is lost. So they are handed over as they came, and read where nothing is lost (`adapters.contract.intake`)."""
 

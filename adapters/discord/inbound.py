@@ -149,6 +149,7 @@ def read_message(
         for_us=for_us,
         reply_to_us=to_us,
         edited=edited,
+        said_at=round(message.created_at.timestamp() * 1000),
     )
 
 

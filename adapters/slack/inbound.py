@@ -139,6 +139,7 @@ def read_message(
         typed=words if found else "",
         for_us=for_us,
         edited=edited,
+        said_at=round(float(inner["ts"]) * 1000),
     )
 
 

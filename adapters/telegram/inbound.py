@@ -136,6 +136,7 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
         for_others=found.for_others,
         reply_to_us=to_us,
         edited=edited,
+        said_at=1000 * _number(message.get("date", 0)),
     )
 
 

@@ -165,9 +165,11 @@ class Polling:
 
     async def _pause(self, error: CallFailed) -> None:
         """Polling failed: wait as long as that needs."""
-        if error.cause is Cause.NOT_LET_IN:
-            await self._introduce()  # the library says so of any 404: only getMe tells whether it is the token
-        if "conflict" in error.words.lower():
+        said = error.words.lower()
+        if error.cause is Cause.NOT_LET_IN or "webhook" in said:
+            # The library says the first of any 404: only getMe tells whether it is the token. A webhook that somebody has set since is taken away.
+            await self._introduce()
+        if "conflict" in said:
             self.alive()
             self._met = self._met + 1 if self._disturbed_lately() else 1
             self._disturbed = self._clock.monotonic()

@@ -155,6 +155,8 @@ class Outage:
         self._now.clear()
 
 
+EDITED_MS = 24 * 3_600_000
+"""An edit that adds the bot's name makes a message of what was not meant for it; not of one that is older: that one may have been answered and forgotten."""
 ALBUMS = 100
 """Of so many it is remembered that they are for us."""
 
@@ -315,7 +317,8 @@ class Arrivals:
                 await self._messages.refuse(inbound, cursor, refused)
                 return
             await members.directory.meet(own, origin)
-            if message.edited:
+            new = known is None and self._clock.now_ms() - message.said_at < EDITED_MS
+            if message.edited and not new:
                 await self._messages.edit(inbound, known)
                 await self._pass(account, cursor)
             elif known is not None and self._messages.held_command(known) is not None:

@@ -13,7 +13,7 @@ import pytest
 from adapters.discord.port import nonce_of
 from adapters.discord.section import account_of
 from tests.chats.discord_harness import DiscordHarness, discord_harness
-from tests.chats.harness import answer, quiet, running, starting, status, status_until, texts
+from tests.chats.harness import answer, quiet, running, starting, status, status_until, taken_in, texts
 from tests.fakes.common import Answer, LoseAnswer
 from tests.fakes.discord import Close, Op, Route, flood, shield_ban
 from tests.fakes.discord.faults import VIA
@@ -96,6 +96,41 @@ async def test_a_message_taken_back_while_it_waits_is_not_answered(discord: Disc
         await answer(discord, chat, "on end")
         await quiet(discord, chat)
         assert "never" not in texts(discord, chat)
+
+
+async def test_messages_that_were_deleted_together_while_they_wait_are_not_answered(discord: DiscordHarness) -> None:
+    ada, ben = discord.person("Ada"), discord.person("Ben")
+    group = discord.group(ada, ben)
+    async with running(discord):
+        discord.say(group, ada, "hold on", mention=True)
+        await asyncio.wait_for(discord.model.holding.wait(), 60)
+        waiting = [discord.say(group, who, f"say never{who.name}", mention=True) for who in (ada, ben)]
+        await answer(discord, group, "Queued")
+        await discord.until(lambda: taken_in(discord.folder, f"say never{ben.name}"))
+        discord.fake.world.purge(group, [group.messages[int(one)] for one in waiting])
+        await discord.until(lambda: not [t for t in texts(discord, group) if "Queued" in t])
+        discord.model.release()
+        discord.say(group, ada, "say last", mention=True)
+        await answer(discord, group, "last")
+        assert "never" not in "".join(texts(discord, group))
+
+
+async def test_an_edit_that_adds_the_name_is_a_message_once_and_of_a_day_at_most(
+    discord: DiscordHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = discord.person("Ada")
+    group = discord.group(ada)
+    name = f"<@{discord.fake.world.bot.id}>"
+    async with running(discord):
+        said = discord.say(group, ada, "say forgotten name")
+        for words in ("say still without", f"{name} say with it"):
+            discord.edit(group, said, words)
+        await answer(discord, group, "with it")
+        discord.edit(group, said, f"{name} say it again")
+        monkeypatch.setattr("gateway.chats.arrival.EDITED_MS", 0)
+        discord.edit(group, discord.say(group, ada, "say old"), f"{name} say too old")
+        await quiet(discord, group)
+        assert texts(discord, group) == ["with it"]
 
 
 async def test_commands_are_registered_only_when_they_change(discord: DiscordHarness) -> None:

@@ -54,6 +54,19 @@ async def test_a_mention_comes_twice_and_is_answered_once(slack: SlackHarness) -
         assert texts(slack, group) == ["once"]
 
 
+async def test_an_edit_that_adds_the_name_is_a_message_once(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    group = slack.group(ada)
+    name = f"<@{slack.fake.world.bot.id}>"
+    async with running(slack):
+        said = slack.say(group, ada, "say forgotten name")
+        slack.edit(group, said, f"{name} say with it")
+        await answer(slack, group, "with it")
+        slack.edit(group, said, f"{name} say it again")
+        await quiet(slack, group)
+        assert texts(slack, group) == ["with it"]
+
+
 async def test_events_are_acknowledged_in_time(slack: SlackHarness) -> None:
     ada = slack.person("Ada")
     chat = slack.private(ada)

@@ -54,6 +54,20 @@ async def test_by_webhook_with_its_secret(telegram: TelegramHarness) -> None:
         assert telegram.fake.log.of("deleteWebhook")
 
 
+async def test_a_webhook_that_somebody_sets_while_we_poll_is_taken_away(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram) as up:
+        telegram.say(chat, ada, "say before")
+        await answer(telegram, chat, "before")
+        async with aiohttp.ClientSession() as http:
+            there = {"url": f"http://127.0.0.1:{free_port()}/elsewhere"}
+            await http.post(f"{telegram.fake.base_url}{telegram.fake.token}/setWebhook", json=there)
+        telegram.say(chat, ada, "say all the same")
+        await answer(telegram, chat, "all the same", 15)
+        assert (await status(up.url))["adapters"][0]["state"] == "up"
+
+
 async def test_two_pollers_are_told_of_in_words(telegram: TelegramHarness) -> None:
     telegram.fake.script("getUpdates", conflict(), conflict())
     async with running(telegram) as up:
@@ -105,6 +119,19 @@ async def test_a_command_in_an_answer_to_somebody_is_a_command(telegram: Telegra
         said = telegram.say(group, ben, "what is it about?")
         telegram.say(group, ada, "/model", reply_to=said)
         await answer(telegram, group, "Choose one: /model NAME")
+
+
+async def test_an_edit_that_adds_the_name_is_a_message_once(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    group = telegram.group(ada)
+    name = f"@{telegram.fake.bot.username}"
+    async with running(telegram):
+        said = telegram.say(group, ada, "say forgotten name")
+        telegram.edit(group, said, f"{name} say with it")
+        await answer(telegram, group, "with it")
+        telegram.edit(group, said, f"{name} say it again")
+        await quiet(telegram, group)
+        assert texts(telegram, group) == ["with it"]
 
 
 async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarness) -> None:

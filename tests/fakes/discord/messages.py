@@ -280,10 +280,7 @@ def bulk_delete(world: World, asked: Asked) -> Reply:
         raise refused(Code.BULK_DELETE_COUNT)
     found = [channel.messages[number] for number in numbers if number in channel.messages]
     found = [message for message in found if not message.deleted and not message.ephemeral]
-    for message in found:
-        message.deleted = True
-    ids: list[Json] = [str(message.id) for message in found]
-    world.tell("MESSAGE_DELETE_BULK", {"ids": ids, **world.channel_fields(channel)}, channel.guild)
+    world.purge(channel, found)
     return nothing()
 
 

@@ -303,6 +303,13 @@ class World:
             return
         self.tell("MESSAGE_DELETE", self.place_json(message), message.channel.guild)
 
+    def purge(self, channel: Channel, messages: Sequence[Message]) -> None:
+        """Many messages are deleted at once."""
+        for message in messages:
+            message.deleted = True
+        ids: list[Json] = [str(message.id) for message in messages]
+        self.tell("MESSAGE_DELETE_BULK", {"ids": ids, **self.channel_fields(channel)}, channel.guild)
+
     def place_json(self, message: Message) -> JsonObject:
         """Where a message is."""
         return {"id": str(message.id), **self.channel_fields(message.channel)}
