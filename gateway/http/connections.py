@@ -22,7 +22,8 @@ from typing import Any, cast
 
 import orjson
 import structlog
-from aiohttp import StreamReader, web
+from aiohttp import StreamReader, hdrs, web
+from typing_extensions import override
 
 from adapters.contract.pacing import worth_saying
 from adapters.http.entrance import address_of, is_among
@@ -169,6 +170,21 @@ class LeanServing(web.RequestHandler):
         self._messages = few
 
 
+class Deaf(LeanServing):
+    """It answers, and hears no more: what still comes is thrown away as it is."""
+
+    __slots__ = ()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        """Nothing comes of it, and of what waits to be unpacked."""
+
+
+def packed_rest(request: web.BaseRequest) -> bool:
+    """There is more of its body than anybody has read, and it is packed: to read on, the server would unpack it, a thousand times as much."""
+    return hdrs.CONTENT_ENCODING in request.headers and not request.content.is_eof()
+
+
 class LeanBody(StreamReader):
     """A body whose pieces are in no deque: there are few at a time, as the socket is read no further before they are taken."""
 
@@ -261,6 +277,8 @@ class Door(asyncio.Protocol):
 
     def ends(self) -> None:
         """It is answered."""
+        if self._request is not None and packed_rest(self._request) and type(self.inner) is LeanServing:
+            self.inner.__class__ = Deaf
         self._request = None
         self._be(ConnectionStage.IDLE)
 

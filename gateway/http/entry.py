@@ -23,7 +23,7 @@ from adapters.http.entrance import NotJson, client_of, is_among, unreadable
 from agent_core.ports import Ids
 from agent_core.signals import RequestRefused, Tell
 from agent_core.store.errors import Damaged, LeaseLost, StorageUnavailable
-from gateway.http.connections import Door, Doorkeeper, SlowBody
+from gateway.http.connections import Door, Doorkeeper, SlowBody, packed_rest
 
 log = structlog.get_logger("http")
 
@@ -121,7 +121,7 @@ class EntryMiddleware:
             if isinstance(counted, Problem):
                 return self._refusal(counted)
             response = await self._answered(request, handler)
-            if request.content.exception() is not None:
+            if request.content.exception() is not None or packed_rest(request):
                 response.force_close()
             return response
         finally:

@@ -34,7 +34,7 @@ class ClosedDoor:
         app.router.add_get("/healthz", self._alive)
         app.router.add_get("/readyz", self._not_ready)
         app.router.add_route("*", "/{rest:.*}", self._not_served)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0, auto_decompress=False)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
         try:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import zlib
 from functools import partial
 from pathlib import Path
 
 import orjson
 import pytest
+from aiohttp.compression_utils import ZLibDecompressor
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.http.connections import Doorkeeper
 from gateway.http.entry import ServersLog
 from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
+from gateway.succession.closeddoor import ClosedDoor
+from tests.ports import free_port
 from tests.serving import served
 
 LIMITS = DoorLimits(header_seconds=5, body_seconds=50, stalled_seconds=10, idle_seconds=20)
@@ -213,3 +217,73 @@ async def test_requests_one_behind_the_other_and_bodies_in_pieces_come_in_their_
         for answer in await asyncio.gather(answer_to(port, whole), answer_to(port, *pieces, pause=0.001)):
             assert re.findall(rb"x-request-id: (n\d)", answer) == [b"n0", b"n1", b"n2"]
             assert answer.count(b"HTTP/1.1 200 OK") == 3
+
+
+def packed(size: int) -> bytes:
+    """So many spaces, as gzip has them: a thousandth of it."""
+    packing = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return b"".join(packing.compress(b" " * 10_000_000) for _ in range(size // 10_000_000)) + packing.flush()
+
+
+@pytest.mark.parametrize(
+    ("line", "says", "most"),
+    [
+        (b"POST /v1/chat/completions", b" 401 ", 1_000_000),
+        (b"GET /healthz", b" 200 ", 1_000_000),
+        (b"POST /v1/chat/completions", b" 413 ", 20_000_000),
+    ],
+)
+async def test_what_is_not_read_of_a_packed_body_is_not_unpacked(
+    line: bytes, says: bytes, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked = counting(monkeypatch)
+    key = {"OUTSPOKEN_SERVER__API_KEY": "a-key-of-somebody"} if b"401" in says else {}
+    async with served(tmp_path, key) as up:
+        answer = await head_of(int(up.url.rsplit(":", 1)[1]), in_gzip(line, packed(30_000_000)))
+    assert says in answer.split(b"\r\n", 1)[0]
+    assert b"Connection: close" in answer
+    assert sum(unpacked) < most
+
+
+async def test_a_gateway_that_does_not_serve_yet_unpacks_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unpacked = counting(monkeypatch)
+    door = ClosedDoor("127.0.0.1", port := free_port())
+    await door.show("standing_by", "Another one serves.")
+    try:
+        answer = await head_of(port, in_gzip(b"POST /v1/chat/completions", packed(30_000_000)))
+    finally:
+        await door.away()
+    assert b" 503 " in answer
+    assert not unpacked
+
+
+async def head_of(port: int, request: bytes) -> bytes:
+    """The head of the answer; half a second later the client leaves."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    async with asyncio.timeout(60):
+        head = await reader.readuntil(b"\r\n\r\n")
+    await asyncio.sleep(0.5)
+    writer.close()
+    return head
+
+
+def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How much the server unpacks, in bytes."""
+    unpacked: list[int] = []
+    real = ZLibDecompressor.decompress_sync
+
+    def counted(self: ZLibDecompressor, data: bytes, max_length: int = 0) -> bytes:
+        out = real(self, data, max_length)
+        unpacked.append(len(out))
+        return out
+
+    monkeypatch.setattr(ZLibDecompressor, "decompress_sync", counted)
+    return unpacked
+
+
+def in_gzip(line: bytes, body: bytes) -> bytes:
+    head = b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
+    return line + head + b"Content-Length: %d\r\n\r\n" % len(body) + body

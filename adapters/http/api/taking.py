@@ -270,6 +270,7 @@ class Taking:
                 body += piece
                 if len(body) > self.max_body_bytes:
                     return too_large
-        except (ValueError, web.HTTPBadRequest, web.RequestPayloadError) as error:
-            return Problem(400, f"The body could not be read: {type(error).__name__}.")
+        except (ValueError, web.HTTPBadRequest, web.RequestPayloadError):
+            words = "The body could not be read: it is not as its Content-Encoding says, or ends too early."
+            return Problem(400, words, code="invalid_body")
         return bytes(body)
