@@ -13,6 +13,8 @@ from types import TracebackType
 LATE_SECONDS = 0.05
 """A timer that is later than this was held up."""
 CHANCE_SECONDS = 0.5
+LATE_LOOK = 2.0
+"""Who looks again and again, and comes later than so many times the pause, was held up with the whole process: nobody is judged then."""
 
 
 def came_words(came: int) -> str:

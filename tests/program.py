@@ -56,7 +56,10 @@ def begin() -> None:
     """Start it. Processes that are forked from this one share it."""
     _Server.address = f"{tempfile.mkdtemp(prefix='outspoken-runs-')}/line"
     _Server.owner = os.getpid()
-    _Server.process = forked.other(_serve, _Server.address)
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.bind(_Server.address)
+        asked.listen(100)  # here, so that whoever asks before the process is there is heard by it
+        _Server.process = forked.other(_serve, asked)
 
 
 def end() -> None:
@@ -85,13 +88,9 @@ def servers() -> list[int]:
     return [] if pid is None else [pid]
 
 
-def _serve(address: str) -> None:
+def _serve(asked: socket.socket) -> None:
     """Run what is asked for, until nobody is left who could ask."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    asked = socket.socket(socket.AF_UNIX)
-    asked.bind(f"{address}-made")
-    asked.listen(100)
-    Path(f"{address}-made").rename(address)
     above = parent_process()
     assert above is not None
     with selectors.DefaultSelector() as selector:

@@ -25,6 +25,7 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.pacing import worth_saying
 from adapters.contract.supervision import AdapterDown, SeveralConnections, Supervised
 from agent_core.bell import Bell
+from agent_core.patience import LATE_LOOK
 from agent_core.ports import Clock
 from agent_core.retry import ADAPTER
 from agent_core.store.deliveries.rows import AdapterStateRow
@@ -260,12 +261,14 @@ class Supervisor:
         running = asyncio.ensure_future(self.adapter.run(self._up))
         try:
             while not running.done():
+                before = self._clock.monotonic()
                 await asyncio.wait({running}, timeout=LOOK_SECONDS)
+                late = self._clock.monotonic() - before > LOOK_SECONDS * LATE_LOOK
                 if self._refused or self._stranger:
                     await self._ask_who_we_are()
                 self._look()
                 silent = self.adapter.silent_seconds
-                if not running.done() and silent > self.adapter.deaf_after_seconds:
+                if not late and not running.done() and silent > self.adapter.deaf_after_seconds:
                     raise Deaf(f"There was no sign of life for {silent:.0f} s; the connection is made anew.")
             await running
         finally:

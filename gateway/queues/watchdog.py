@@ -14,15 +14,13 @@ import structlog
 from agent_core.driver.closing import Closer, closing_of
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.rows import fold, recorded
+from agent_core.patience import LATE_LOOK
 from agent_core.ports import Clock, Ids
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable
 from agent_core.turn.events import DriverFailed, Event, TurnEnded
 from gateway.queues.queue import Running
 
 log = structlog.get_logger("turn")
-
-LATE_LOOK = 2.0
-"""A look that comes later than so many times its pause says that the whole process stood still: nobody is judged then."""
 
 
 class Watchdog:

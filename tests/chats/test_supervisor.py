@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -123,6 +124,28 @@ async def test_who_is_deaf_is_ended_before_another_begins(monkeypatch: pytest.Mo
     with capture_logs(), pytest.raises(Deaf):
         await one._watched()
     assert ended == ["toy/1"]
+
+
+async def test_who_stood_still_with_the_whole_process_is_not_deaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came meanwhile lies in its sockets, and is read behind the look that comes too late."""
+    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
+
+    class Held(Seen):
+        deaf_after_seconds, last_life = 0.2, time.monotonic()
+
+        @property
+        def silent_seconds(self) -> float:
+            return time.monotonic() - self.last_life
+
+        async def run(self, up: Callable[[], None]) -> None:
+            up()
+            self.last_life = time.monotonic()
+            time.sleep(0.3)  # noqa: ASYNC251 - all of the process stands still
+            await asyncio.sleep(0.005)  # sooner than the next look
+            self.last_life = time.monotonic()
+
+    one = Supervisor(cast("Any", Held()), SystemClock(), lambda: None, lambda: 0.0, lambda _: None)
+    await one._watched()
 
 
 class Stands(Seen):

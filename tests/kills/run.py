@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from tests.laws.look import breaches
 from tests.ports import free_port
 
 SESSIONS = 4
-READY_SECONDS = 20.0
+READY_SECONDS = 100.0
 END_SECONDS = 60.0
 MODEL_LOG = "model.log"
 STORAGE = "OUTSPOKEN_STORAGE__URL"
@@ -90,24 +90,24 @@ def living(env: dict[str, str], home: Path, port: int, *, wary: bool = True) -> 
         finally:
             os._exit(1)
     try:
-        _wait_until_ready(port, pid)
+        _wait_until_ready(port, pid, home / "gateway.log")
         yield pid
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
 
-def _wait_until_ready(port: int, pid: int) -> None:
+def _wait_until_ready(port: int, pid: int, log: Path) -> None:
     deadline = time.monotonic() + READY_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    while time.monotonic() < deadline and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        with suppress(OSError):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=READY_SECONDS)
             connection.request("GET", "/readyz")
             if connection.getresponse().status == 200:
                 return
-        except OSError:
-            time.sleep(0.02)
-    raise RuntimeError(f"the gateway (process {pid}) was not ready within {READY_SECONDS} s")
+        time.sleep(0.02)
+    said = log.read_text(errors="replace")[-4_000:]
+    raise RuntimeError(f"the gateway (process {pid}) has ended, or was not ready within {READY_SECONDS:.0f} s:\n{said}")
 
 
 def ask(port: int, name: str, number: int) -> http.client.HTTPResponse:

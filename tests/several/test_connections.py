@@ -219,9 +219,9 @@ QUICK_QUEUE = """
 import adapters.discord.adapter as adapter
 import adapters.discord.sessions as sessions
 import gateway.chats.supervisor as supervisor
-sessions.BEGIN_MS, adapter.DEAF_SECONDS, adapter.PROBE_SECONDS, supervisor.LOOK_SECONDS = 1_100, 6.0, 3.0, 1.0
+sessions.BEGIN_MS, adapter.DEAF_SECONDS, adapter.PROBE_SECONDS, supervisor.LOOK_SECONDS = 1_100, 10.0, 3.0, 1.0
 """
-"""All a fifth to a seventh of what it is, so that a queue of a minute and a half takes a quarter of one."""
+"""All a quarter to a fifth of what it is, so that a queue of a minute and a half takes a quarter of one."""
 
 
 @pytest.mark.some(1)
