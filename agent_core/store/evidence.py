@@ -251,7 +251,7 @@ class EvidenceReads(StoreReading):
     async def _always(
         self, query: Select[*tuple[Any, ...]], key: object, make: Callable[[Sequence[Any]], T]
     ) -> list[T]:
-        (rows,) = await self._asks.each(Always(query, (key,)))
+        rows = await self._asks.always(query, (key,))
         with self._asks.sense():
             return [make(row) for row in rows]
 

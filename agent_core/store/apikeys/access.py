@@ -21,13 +21,15 @@ _CHANGING = ("prefix", "digest", "terms", "changed_at", "revoked_at", "before_pr
 """All but who made it and when it was used: that is noted by whoever serves, at any moment."""
 
 
+_ALL = t.API_KEY.query.order_by(t.api_keys.c.made_at.desc(), t.api_keys.c.name)
+
+
 class ApiKeyReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def all(self) -> list[ApiKeyRow]:
         """Every key there ever was, the newest first."""
-        c = t.api_keys.c
-        return await self._asks.made(t.API_KEY.query.order_by(c.made_at.desc(), c.name), t.API_KEY.make)
+        return await self._asks.made_always(_ALL, t.API_KEY.make)
 
     async def state(self) -> tuple[int, int]:
         """Another one whenever a key has been made or changed, whoever did it."""

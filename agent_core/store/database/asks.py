@@ -71,6 +71,13 @@ class StoreAsks:
             ]
         )
 
+    async def always(
+        self, query: Select[*tuple[Any, ...]], keys: Sequence[object] = (), /, **named: object
+    ) -> Sequence[Sequence[Any]]:
+        """The rows of the answer to a question that is `Always` the same: to make one anew takes ten times as long as its answer. Raises as `all`."""
+        (rows,) = await self.each(Always(query, keys, named))
+        return rows
+
     async def gathered(self, query: Select[*tuple[Any, ...]], key: Key) -> Sequence[Sequence[Any]]:
         """The rows of an answer for this key, among those for the keys that others ask for in this moment: that is one question. Raises as `each`, for
         all of them."""
@@ -135,6 +142,14 @@ class StoreAsks:
     async def made(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> list[R]:
         """All rows of an answer, as what they stand for. Raises `Damaged` as well if a row stands for nothing."""
         rows = await self.all(query)
+        with self.sense():
+            return [make(row) for row in rows]
+
+    async def made_always(
+        self, query: Select[*tuple[Any, ...]], make: Callable[[Sequence[Any]], R], /, **named: object
+    ) -> list[R]:
+        """The same of a question that is `Always` the same."""
+        rows = await self.always(query, **named)
         with self.sense():
             return [make(row) for row in rows]
 

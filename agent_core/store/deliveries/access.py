@@ -52,6 +52,8 @@ class Lying:
 NEWEST = 200
 """So many parts can be stored in another order than they got their places."""
 _PARTS = t.PART.query.add_columns(t.deliveries.c.session)
+_newest = select(t.deliveries.c.place).order_by(t.deliveries.c.id.desc()).limit(NEWEST).subquery()
+_LAST_PLACE = select(func.coalesce(func.max(_newest.c.place), 0))
 
 
 class DeliveryReads(StoreReading):
@@ -88,8 +90,7 @@ class DeliveryReads(StoreReading):
 
     async def last_place(self) -> int:
         """The highest place of the parts that were stored last: places rise with them, and the highest of all would be looked for in every row."""
-        newest = select(t.deliveries.c.place).order_by(t.deliveries.c.id.desc()).limit(NEWEST).subquery()
-        found = await self._asks.all(select(func.coalesce(func.max(newest.c.place), 0)))
+        found = await self._asks.always(_LAST_PLACE)
         return int(found[0][0])
 
     async def by(self, *, receipt: str = "", number: int = 0) -> list[Delivery]:
@@ -141,7 +142,7 @@ class DeliveryReads(StoreReading):
 
     async def gates(self) -> list[GateRow]:
         """What platforms said about when to send again."""
-        return await self._asks.made(t.GATE.query, t.GATE.make)
+        return await self._asks.made_always(t.GATE.query, t.GATE.make)
 
     async def adapter_states(self, since_ms: int, until_ms: int, account: str = "") -> list[AdapterStateRow]:
         """The states of the adapters (of one, if it is named) from a time to another: the one in force at its beginning first."""

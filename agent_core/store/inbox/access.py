@@ -12,7 +12,7 @@ from sqlalchemy import Select, and_, bindparam, case, func, not_, or_, select, t
 from agent_core.records import changed
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
-from agent_core.store.database.asks import Always, StoreReading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed, packed_rows
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
@@ -48,7 +48,7 @@ class InboxReads(StoreReading):
 
     async def one(self, inbox_id: int) -> InboxRow | None:
         """One message, by its id."""
-        (found,) = await self._asks.each(Always(_ONE, [inbox_id]))
+        found = await self._asks.always(_ONE, [inbox_id])
         return next(iter(await self._whole(found)), None)
 
     async def by_key(self, account: str, platform_key: str) -> InboxRow | None:
@@ -57,7 +57,7 @@ class InboxReads(StoreReading):
         try:
             found = await self._asks.gathered(BY_KEY, key)
         except Damaged:  # it may be another's
-            (found,) = await self._asks.each(Always(BY_KEY, [key]))
+            found = await self._asks.always(BY_KEY, [key])
         return next(iter(await self._whole([row for row in found if (row[_ACCOUNT], row[_KEY]) == key])), None)
 
     async def beside_turns(self, session: str, commands: str, limit: int) -> list[InboxRow]:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, text, update
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import GivenRow
-from agent_core.store.database.asks import Always, StoreReading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.inbox.rows import CursorRow, UnreadRow, UnreadState
 from agent_core.store.slices.rows import tenure_now
@@ -76,7 +76,7 @@ class UnreadReads(StoreReading):
 
     async def counts(self) -> dict[str, int]:
         """How much is not taken in, by account."""
-        (found,) = await self._asks.each(Always(_OPEN))
+        found = await self._asks.always(_OPEN)
         return dict(Counter(str(row[0]) for row in found))
 
 

@@ -88,13 +88,15 @@ def _asked(who: Iterable[Account]) -> list[str]:
     return [orjson.dumps(list(one)).decode() for one in who]
 
 
+_JOBS = t.FORGET.query.order_by(t.forgets.c.at, t.forgets.c.forget)
+
+
 class Forgotten(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def jobs(self) -> list[ForgettingJob]:
         """All of which it is known, the oldest first."""
-        f = t.forgets.c
-        rows = await self._asks.made(t.FORGET.query.order_by(f.at, f.forget), t.FORGET.make)
+        rows = await self._asks.made_always(_JOBS, t.FORGET.make)
         return [ForgettingJob(one.forget, tuple(sorted(people_of(one.who))), one.at, one.done_at) for one in rows]
 
     async def unnamed_messages(self, limit: int, after: int) -> list[tuple[int, str, str, bytes]]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from sqlalchemy import (
+    BigInteger,
     Connection,
     and_,
     bindparam,
@@ -78,16 +79,18 @@ class Removed:
     """Nobody else could write meanwhile; what waited before it is not in it, the commit is."""
 
 
+_n, _NODE = t.nodes.c, bindparam("node", 0, BigInteger)
+_STARTED = select(func.max(func.coalesce(_n.ended_at, _n.started_at))).where(_n.node < _NODE)
+_BEGAN = select(_n.started_at).where(_n.node == _NODE).scalar_subquery()
+_HEARD = select(_i.received_at).where(_i.received_at < _BEGAN).order_by(_i.id.desc()).limit(1)
+
+
 class Retaining(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def known_until(self, node: int) -> int:
         """The latest time that is stored from before this process, ms; 0 if there is none. What came since was stamped by its own clock."""
-        n = t.nodes.c
-        mine = select(n.started_at).where(n.node == node).scalar_subquery()
-        started = select(func.max(func.coalesce(n.ended_at, n.started_at))).where(n.node < node)
-        heard = select(_i.received_at).where(_i.received_at < mine).order_by(_i.id.desc()).limit(1)
-        found = [row[0] for query in (started, heard) for row in await self._asks.all(query)]
+        found = [row[0] for query in (_STARTED, _HEARD) for row in await self._asks.always(query, node=node)]
         return max((int(one) for one in found if one is not None), default=0)
 
     async def old_turns(self, before: int, after: tuple[int, str], limit: int) -> list[OldTurn]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Select, bindparam
 
 from agent_core.remembered import MEMORY, UNKNOWN_SOURCE, MemorySource, Remembered
 from agent_core.store import tables as t
@@ -17,13 +21,22 @@ MOST_ENTRIES = 10_000
 """So many are looked through, the newest: where the operator has set no quota."""
 
 
+_m = t.memory.c
+_KIND = _m.kind == bindparam("kind", "", _m.kind.type)
+_ENTRIES = t.MEMORY.query.where(_m.scope == bindparam("scope", "", _m.scope.type), _KIND).order_by(_m.at, _m.name)
+
+
+@cache
+def _of_kind(most: int) -> Select[*tuple[Any, ...]]:
+    return t.MEMORY.query.where(_KIND).order_by(_m.at, _m.scope, _m.name).limit(most)
+
+
 class MemoryReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""
-        mine = t.MEMORY.query.where(t.memory.c.scope == scope, t.memory.c.kind == kind)
-        found = await self._asks.made(mine.order_by(t.memory.c.at, t.memory.c.name), t.MEMORY.make)
+        found = await self._asks.made_always(_ENTRIES, t.MEMORY.make, scope=scope, kind=kind)
         return [(one.name, one.value.decode(), one.at) for one in found]
 
     async def remembered(self, scopes: Sequence[str], query: str = "") -> tuple[list[Remembered], int]:
@@ -41,9 +54,7 @@ class MemoryReads(StoreReading):
 
     async def of_kind(self, kind: str, most: int = MOST_ENTRIES) -> list[MemoryRow]:
         """What is kept of a kind, of everybody, the oldest first."""
-        m = t.memory.c
-        mine = t.MEMORY.query.where(m.kind == kind).order_by(m.at, m.scope, m.name).limit(most)
-        return await self._asks.made(mine, t.MEMORY.make)
+        return await self._asks.made_always(_of_kind(most), t.MEMORY.make, kind=kind)
 
     async def of_session(self, key: str) -> list[MemoryRow]:
         """All that is kept for the conversation with this key alone, by whichever agent, oldest first."""

@@ -15,6 +15,8 @@ from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow, Schedule
 
 _STANDING = (ScheduleState.ACTIVE.value, ScheduleState.PAUSED.value)
 
+_NEXT = select(func.min(t.schedules.c.next_at)).where(t.schedules.c.state == ScheduleState.ACTIVE.value)
+
 
 class ScheduleReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
@@ -52,10 +54,8 @@ class ScheduleReads(StoreReading):
 
     async def next_occurrence(self, besides: Collection[str] = ()) -> int | None:
         """When the next occurrence of all is due but of those `besides`, ms; None if there is none."""
-        query = select(func.min(t.schedules.c.next_at)).where(t.schedules.c.state == ScheduleState.ACTIVE.value)
-        if besides:
-            query = query.where(t.schedules.c.schedule.not_in(sorted(besides)))
-        found = (await self._asks.all(query))[0][0]
+        others = _NEXT.where(t.schedules.c.schedule.not_in(sorted(besides)))
+        found = (await (self._asks.all(others) if besides else self._asks.always(_NEXT)))[0][0]
         return None if found is None else int(found)
 
     async def occurrences(self, schedule: str) -> list[OccurrenceRow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, and_, case, func, not_, or_, select, text, tuple_, union
+from sqlalchemy import Select, and_, bindparam, case, func, not_, or_, select, text, tuple_, union
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreReading, around
@@ -21,13 +21,16 @@ from agent_core.store.turns.rows import ROWS_A_TURN, TurnState, timed
 if TYPE_CHECKING:
     from agent_core.store.sessions.copies import SessionCopy
 
+_ONE = t.SESSION.query.where(t.sessions.c.session == bindparam("session", "", t.sessions.c.session.type))
+
 
 class SessionReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def one(self, session: str) -> SessionRow | None:
         """One session, by its id."""
-        return await self._asks.first(t.SESSION.query.where(t.sessions.c.session == session), t.SESSION.make)
+        found = await self._asks.made_always(_ONE, t.SESSION.make, session=session)
+        return found[0] if found else None
 
     async def by_key(self, key: str) -> SessionRow | None:
         return await self._asks.first(t.SESSION.query.where(t.under(key)), t.SESSION.make)

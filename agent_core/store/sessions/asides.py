@@ -49,14 +49,21 @@ def key_before(key: str, session: str) -> str:
     return key.removesuffix(f"{MARK}{session}")
 
 
+_s = t.sessions.c
+_ASIDE = (
+    select(_s.session, _s.key, _s.quarantined, _s.last_at)
+    .where(_s.quarantined.is_not(None))
+    .order_by(_s.last_at.desc())
+    .limit(MOST)
+)
+
+
 class AsideReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def all(self) -> list[Aside]:
         """All conversations that were set aside, the latest first."""
-        c = t.sessions.c
-        query = select(c.session, c.key, c.quarantined, c.last_at).where(c.quarantined.is_not(None))
-        found = await self._asks.all(query.order_by(c.last_at.desc()).limit(MOST))
+        found = await self._asks.always(_ASIDE)
         return [Aside(row[0], key_before(row[1], row[0]), row[2], row[3]) for row in found]
 
     async def key_of(self, session: str) -> str | None:

@@ -17,6 +17,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Select, and_, bind
 from agent_core.records import changed, dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets import sql as budgets
+from agent_core.store.database import direct
 from agent_core.store.database.asks import Always, Rows, StoreReading, around
 from agent_core.store.database.keys import padded
 from agent_core.store.database.node import Writing
@@ -188,6 +189,17 @@ _TURN_KEYS = select(t.turns.c.turn, t.turns.c.session).where(text("turns.state =
 _MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state = 'new'")).limit(MOST)
 _PART_KEYS = select(_d.id, _d.surface).where(t.OPEN_PARTS).limit(MOST)
 
+_n = t.nodes.c
+_EARLIER = _n.node < bindparam("node", 0, BigInteger)
+_BEFORE = select(_n.ended_at).where(_EARLIER).order_by(_n.node.desc()).limit(1)
+_DIED = select(func.max(_n.node)).where(_EARLIER, _n.ended_at.is_(None)).scalar_subquery()
+_AFTER_DEATH = select(_n.started_at).where(_n.node > _DIED).order_by(_n.node).limit(1)
+_ENDED = (
+    update(t.nodes)
+    .where(_n.node == bindparam("which", type_=BigInteger))
+    .values(ended_at=bindparam("at", type_=BigInteger))
+)
+
 
 class LeftBehind(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read.
@@ -241,7 +253,7 @@ class LeftBehind(StoreReading):
         if not slices:
             return []
         try:
-            (found,) = await self._asks.each(Always(_in_given(_NEW_ROWS), sorted(slices), {"above": above}))
+            found = await self._asks.always(_in_given(_NEW_ROWS), sorted(slices), above=above)
             with self._asks.sense():
                 rows = [t.MESSAGE.make(row[2:]) for row in found]
             bodies = await self._asks.whole([row.body for row in rows])
@@ -273,19 +285,16 @@ class LeftBehind(StoreReading):
 
     async def holders(self) -> frozenset[int]:
         """The nodes for whose model calls something is held in budgets."""
-        return frozenset(int(row[0]) for row in await self._asks.all(budgets.HOLDERS))
+        return frozenset(int(row[0]) for row in await self._asks.always(budgets.HOLDERS))
 
     async def crashed_before(self, node: int) -> bool:
         """Whether the node before this one has not ended in order. On SQLite that is the process before this."""
-        c = t.nodes.c
-        found = await self._asks.all(select(c.ended_at).where(c.node < node).order_by(c.node.desc()).limit(1))
+        found = await self._asks.always(_BEFORE, node=node)
         return bool(found) and found[0][0] is None
 
     async def last_death(self, node: int) -> int | None:
         """The latest time (ms) at which a node before this one can have ended otherwise than in order: when the next one began."""
-        c = t.nodes.c
-        died = select(func.max(c.node)).where(c.node < node, c.ended_at.is_(None)).scalar_subquery()
-        found = await self._asks.all(select(c.started_at).where(c.node > died).order_by(c.node).limit(1))
+        found = await self._asks.always(_AFTER_DEATH, node=node)
         return int(found[0][0]) if found else None
 
     async def ended(self, nodes: Collection[int]) -> frozenset[int]:
@@ -428,7 +437,7 @@ def depart(node: int, at: int) -> Callable[[Connection], None]:
     """This node ends in order: what it leaves open, it leaves on purpose."""
 
     def body(conn: Connection) -> None:
-        conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(ended_at=at))
+        direct.do(conn, _ENDED, [{"which": node, "at": at}])
 
     return body
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import (
     Connection,
     Text,
+    bindparam,
     func,
     insert,
     literal,
@@ -22,12 +23,19 @@ from sqlalchemy import (
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
+from agent_core.store.database import direct
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.sessions.rows import NodeRow
 from agent_core.store.turns.rows import JournalRow
 
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
 """(turn, seq, epoch) -> the row that says that the turn was taken over; its `seq` must be the one given."""
+
+_NODE = select(t.nodes.c.node).where(t.nodes.c.name.in_(bindparam("keys", expanding=True)))
+_a = t.adapter_states.c
+_SAME_MOMENT = select(_a.at).where(
+    _a.account == bindparam("account", "", _a.account.type), _a.at == bindparam("at", 0, _a.at.type)
+)
 
 
 def boot_id() -> str:
@@ -49,22 +57,21 @@ class Arrival:
 
 def register(conn: Connection, arrival: Arrival) -> int:
     """The number of the node, which is new at every start."""
-    known = select(t.nodes.c.node).where(t.nodes.c.name == arrival.name)
-    found = conn.execute(known).scalar_one_or_none()
-    if found is None:
+    known = [arrival.name]
+    found = direct.found(conn, _NODE, known)
+    if not found:
         values = t.NODE.values(NodeRow(0, arrival.name, arrival.started_at, arrival.version, boot_id()))
         del values["node"]  # the database numbers them
-        conn.execute(insert(t.nodes), values)
-        found = conn.execute(known).scalar_one()
-    return int(found)
+        direct.do(conn, t.NODE.insert, [values])
+        found = direct.found(conn, _NODE, known)
+    return int(found[0][0])
 
 
 def note_adapter(row: AdapterStateRow) -> Callable[[Connection], None]:
     """An adapter is doing otherwise from a time on."""
 
     def body(conn: Connection) -> None:
-        c = t.adapter_states.c
-        if conn.execute(select(c.at).where(c.account == row.account, c.at == row.at)).first() is None:
+        if not direct.found(conn, _SAME_MOMENT, named={"account": row.account, "at": row.at}):
             t.ADAPTER_STATE.add(conn, [t.ADAPTER_STATE.values(row)])
 
     return body

@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import Connection, bindparam, select, update
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Always, StoreReading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.slices.rows import Division, NodeSight, SliceRow
 from agent_core.store.slices.sql import DIVISION, NODES, OWNERS, PEERS, peer
@@ -37,7 +37,7 @@ class SliceReads(StoreReading):
 
     async def division(self) -> Division:
         """Who is there, and who works on what. On PostgreSQL alone."""
-        (rows,) = await self._asks.each(Always(DIVISION))  # asked twice a second, for ever
+        rows = await self._asks.always(DIVISION)  # asked twice a second, for ever
         peers = sorted(tuple(row[:5]) for row in rows if row[5])
         return _division(peers, ((name, owner, epoch) for owner, name, _, epoch, _, there in rows if not there))
 

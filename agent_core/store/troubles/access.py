@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, Select, bindparam, func, select, text
+from sqlalchemy import Select, bindparam, func, select, text
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import Always, StoreReading
@@ -36,12 +36,8 @@ class TroubleReads(StoreReading):
 
     async def of(self, conversation: str, since_ms: int, limit: int = 200) -> list[tuple[str, TroubleRow]]:
         """The latest failures of a conversation since a time, with their turns, the oldest first."""
-        query = (
-            _TROUBLES.where(t.troubles.c.conversation == conversation, t.troubles.c.at >= since_ms)
-            .order_by(t.troubles.c.at.desc(), t.troubles.c.turn.desc(), t.troubles.c.number.desc())
-            .limit(limit)
-        )
-        return [_trouble(row) for row in reversed(await self._asks.all(query))]
+        found = await self._asks.always(_latest(limit), conversation=conversation, since_ms=since_ms)
+        return [_trouble(row) for row in reversed(found)]
 
     async def by(self, *, turn: str = "", fingerprint: str = "", limit: int = 200) -> list[tuple[str, TroubleRow]]:
         """Failures of a turn, or with a fingerprint, with their turns; the newest first."""
@@ -109,12 +105,7 @@ class TroubleReads(StoreReading):
 
     async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
         """Incidents, the latest first. Their ids sort by the time at which they were made."""
-        c = t.incidents.c
-        latest = t.INCIDENT.query.order_by(c.incident.desc())
-        # as it stands in the index, and in an order that no index has: else all are looked at in that one's
-        opened = t.INCIDENT.query.where(text("incidents.state = 'open'")).order_by(c.opened_at.desc(), c.incident)
-        query = (opened if open_only else latest).limit(limit)
-        return [t.INCIDENT.make(row) for row in await self._asks.all(query)]
+        return [t.INCIDENT.make(row) for row in await self._asks.always(_incidents(limit, open_only=open_only))]
 
     async def incident(self, incident: str) -> IncidentRow | None:
         found = await self._asks.all(t.INCIDENT.query.where(t.incidents.c.incident == incident))
@@ -163,5 +154,25 @@ def _counting(hiccups: tuple[str, ...], *, of_some: bool) -> tuple[Select[*tuple
     return totals, remedies
 
 
-def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:
+@cache
+def _latest(limit: int) -> Select[*tuple[Any, ...]]:
+    """The latest failures of a conversation."""
+    c = t.troubles.c
+    mine = c.conversation == bindparam("conversation", "", c.conversation.type)
+    query = _TROUBLES.where(mine, c.at >= bindparam(SINCE, 0, c.at.type))
+    return query.order_by(c.at.desc(), c.turn.desc(), c.number.desc()).limit(limit)
+
+
+@cache
+def _incidents(limit: int, *, open_only: bool) -> Select[*tuple[Any, ...]]:
+    """Incidents, the latest first."""
+    c = t.incidents.c
+    if not open_only:
+        return t.INCIDENT.query.order_by(c.incident.desc()).limit(limit)
+    # as it stands in the index, and in an order that no index has: else all are looked at in that one's
+    opened = t.INCIDENT.query.where(text("incidents.state = 'open'"))
+    return opened.order_by(c.opened_at.desc(), c.incident).limit(limit)
+
+
+def _trouble(row: Sequence[Any]) -> tuple[str, TroubleRow]:
     return str(row[-1]), t.TROUBLE.make(row)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
-from sqlalchemy import BigInteger, ScalarSelect, Text, bindparam, case, cast, func, select, text
+from sqlalchemy import BigInteger, ScalarSelect, Select, Text, bindparam, case, cast, func, select, text
 
 from agent_core.records import changed
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Always, StoreReading
+from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed_rows
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.troubles.rows import (
@@ -45,20 +47,38 @@ _JOURNAL = (
     .order_by(t.journal.c.id)
 )
 
+_ONE = t.TURN.query.where(t.turns.c.turn == bindparam("turn", "", Text))
+_JOURNALS = (
+    select(t.turns.c.turn, t.journal.c.kind, t.journal.c.body, t.journal.c.at)
+    .select_from(t.turns.join(t.journal, t.rows_of_turn()))
+    .where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
+    .order_by(t.turns.c.turn, t.journal.c.seq)
+)
+
+
+@cache
+def _told(limit: int) -> Select[*tuple[Any, ...]]:
+    """The last turns of a session that are put before the model, the newest first."""
+    u, s, session = t.turns.c, t.sessions.c, bindparam("session", "", Text)
+    since = select(s.since).where(s.session == session).scalar_subquery()
+    mine = select(u.turn).where(u.session == session, u.number > since, u.undone == 0)
+    return mine.where(u.state == TurnState.CLOSED.value).order_by(u.number.desc()).limit(limit)
+
 
 class TurnReads(StoreReading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
-        (found,) = await self._asks.each(Always(_JOURNAL, (), {"of": turn, "behind": after}))
+        found = await self._asks.always(_JOURNAL, of=turn, behind=after)
         with self._asks.sense():
             rows = [t.EVENT.make(row) for row in found]
         bodies = await self._asks.whole([timed(row.body, row.at) for row in rows])
         return [replace(row, body=body) for row, body in zip(rows, bodies, strict=True)]
 
     async def one(self, turn: str) -> TurnRow | None:
-        return await self._asks.first(t.TURN.query.where(t.turns.c.turn == turn), t.TURN.make)
+        found = await self._asks.made_always(_ONE, t.TURN.make, turn=turn)
+        return found[0] if found else None
 
     async def latest(self, session: str, limit: int, before: str | None = None) -> list[TurnRow]:
         """The last `limit` turns of `session` (before the turn `before`, if given), the newest last."""
@@ -148,21 +168,13 @@ class TurnReads(StoreReading):
     async def told(self, session: str, limit: int) -> list[str]:
         """The last `limit` closed turns of a session that are put before the model, the oldest first: none that was undone, and none
         before the conversation was begun anew."""
-        u = t.turns.c
-        since = select(t.sessions.c.since).where(t.sessions.c.session == session).scalar_subquery()
-        mine = select(u.turn).where(u.session == session, u.number > since, u.undone == 0)
-        closed = mine.where(u.state == TurnState.CLOSED.value)
-        return [str(row[0]) for row in reversed(await self._asks.all(closed.order_by(u.number.desc()).limit(limit)))]
+        return [str(row[0]) for row in reversed(await self._asks.always(_told(limit), session=session))]
 
     async def journals(self, turns: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
         """Kind and body of the journal's rows, in order, by turn; a turn that has none is missing."""
         found: dict[str, list[tuple[str, bytes]]] = {}
-        j = t.journal.c
         for first in range(0, len(turns), TURNS_A_QUERY):
-            mine = t.turns.c.turn.in_(turns[first : first + TURNS_A_QUERY])
-            told = select(t.turns.c.turn, j.kind, j.body, j.at).select_from(t.turns.join(t.journal, t.rows_of_turn()))
-            query = told.where(mine).order_by(t.turns.c.turn, j.seq)
-            rows = await self._asks.all(query)
+            rows = await self._asks.always(_JOURNALS, turns[first : first + TURNS_A_QUERY])
             bodies = await self._asks.whole([timed(bytes(row[2]), row[3]) for row in rows])
             for (turn, kind, _, _), body in zip(rows, bodies, strict=True):
                 found.setdefault(turn, []).append((kind, body))
