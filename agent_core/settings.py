@@ -35,6 +35,8 @@ knows. A call for a client's program that no program can read is asked for again
 
 REPLY_CHARS = 600_000
 """What is kept of one reply, thoughts and arguments included. No model that is known says so much in one."""
+ASSUMED_WINDOW_TOKENS = 128_000
+"""The context window of a model whose size nobody configured."""
 CONNECT_SECONDS = 10
 """For so long a connection may take, where the operator says nothing else."""
 SILENCE_SECONDS = 120

@@ -389,7 +389,7 @@ async def _opened(
 
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:
     if not config.model.rehearsal:
-        return endpoints_of(config.model.chain(), context_known=config.model.context_tokens > 0)
+        return endpoints_of(config.model.chain())
     from agent_core.model.rehearsal import rehearsal_server
 
     rehearsal = await stack.enter_async_context(rehearsal_server())

@@ -20,7 +20,6 @@ from agent_core.failures.leftout import Suspect, doubted, suspects, without
 from agent_core.failures.remedies import DONE_SECONDS, Remedy
 from agent_core.jsonvalue import Json
 from agent_core.judging.compaction import (
-    ASSUMED_WINDOW_TOKENS,
     ELIDE_RESULTS_OVER_CHARS,
     Group,
     SessionMemory,
@@ -40,7 +39,7 @@ from agent_core.ports import Clock
 from agent_core.records import NONE, dataclass
 from agent_core.rules.promising.done import done_question, read_done
 from agent_core.rules.replies import Finish, finish_of
-from agent_core.settings import CONNECT_SECONDS, Route, patience
+from agent_core.settings import ASSUMED_WINDOW_TOKENS, CONNECT_SECONDS, Route, patience
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.text.shown import something_to_see
 from agent_core.turn.effects import AskDone, CallModel

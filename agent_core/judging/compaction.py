@@ -23,7 +23,6 @@ from agent_core.turn.standing import Standing
 from agent_core.turn.state import ConsentGiven
 from agent_core.turn.transcript import TOO_MUCH, alternating, closed_turn_messages, repaired
 
-ASSUMED_WINDOW_TOKENS = 128_000
 ELIDE_RESULTS_OVER_CHARS = 2_000
 SUMMARY_REQUEST_CHARS = 48_000
 _CHARS_A_MESSAGE = 2_000

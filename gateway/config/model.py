@@ -16,14 +16,12 @@ from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Credential, Endpoint, label_of
 from agent_core.model.knownbad import ROUTING, ROWS, KnownBad
 from agent_core.records import dataclass
-from agent_core.settings import CONNECT_SECONDS, TurnSettings
+from agent_core.settings import ASSUMED_WINDOW_TOKENS, CONNECT_SECONDS, TurnSettings
 from gateway.config.types import Headers, Paths, Secrets, Table, named_tables
 
 NO_KEY = "none"
 """What a server that wants no key is sent: the SDK insists on one."""
 REHEARSAL_LABEL = "rehearsal"
-ASSUMED_CONTEXT_TOKENS = 128_000
-"""The context window of a model whose size nobody configured, tokens."""
 
 OPENAI_URL = "https://api.openai.com/v1"
 """Where models are asked when there is a key and no `base_url`."""
@@ -125,7 +123,7 @@ class ModelChoice:
     api_keys: tuple[SecretStr, ...]
     """In the order in which they are tried; may be empty (a local server)."""
     context_tokens: int
-    """Size of the context window, tokens; never 0."""
+    """Size of the context window, tokens; 0 is unknown."""
     max_output_tokens: int
     """Tokens; 0 leaves it to the provider."""
     temperature: float | None
@@ -195,7 +193,7 @@ class Model(Section):
     context_tokens: int = Field(
         default=0,
         ge=0,
-        description=f"Size of the context window, tokens; 0 is unknown, and {ASSUMED_CONTEXT_TOKENS} are assumed.",
+        description=f"Size of the context window, tokens; 0 is unknown, and {ASSUMED_WINDOW_TOKENS} are assumed.",
     )
     max_output_tokens: int = Field(default=0, ge=0)
     """Limit of one reply, tokens; 0 leaves it to the provider."""
@@ -273,7 +271,7 @@ class Model(Section):
                     name=name,
                     base_url=url,
                     api_keys=(entry.api_key,) if entry.api_key else (self.credentials if same else ()),
-                    context_tokens=window or ASSUMED_CONTEXT_TOKENS,
+                    context_tokens=window,
                     max_output_tokens=longest,
                     temperature=self.temperature if entry.temperature is None else entry.temperature,
                     extra_body={**(self.extra_body if same else {}), **entry.extra_body},
@@ -285,11 +283,10 @@ class Model(Section):
         return tuple(choices)
 
 
-def endpoints_of(choices: Sequence[ModelChoice], *, context_known: bool) -> tuple[Endpoint, ...]:
+def endpoints_of(choices: Sequence[ModelChoice]) -> tuple[Endpoint, ...]:
     """One endpoint for each model of the chain, in order.
 
-    A key has one id for each host, however many models use it, so that it is set aside for all of them. `context_known` says
-    whether the first model's context window was configured, or is only assumed.
+    A key has one id for each host, however many models use it, so that it is set aside for all of them.
     """
     ids: dict[tuple[str, str], str] = {}
     labels: set[str] = set()
@@ -301,7 +298,6 @@ def endpoints_of(choices: Sequence[ModelChoice], *, context_known: bool) -> tupl
             label += "'"
         labels.add(label)
         secrets = [key.get_secret_value() for key in choice.api_keys] or [NO_KEY]
-        known = context_known or choice.context_tokens != ASSUMED_CONTEXT_TOKENS
         endpoints.append(
             Endpoint(
                 label=label,
@@ -310,7 +306,7 @@ def endpoints_of(choices: Sequence[ModelChoice], *, context_known: bool) -> tupl
                 models=(choice.name,) if choice.name else (),
                 headers=choice.extra_headers,
                 extra_body=_plain(choice.extra_body),
-                context_tokens=choice.context_tokens if known else 0,
+                context_tokens=choice.context_tokens,
                 max_output_tokens=choice.max_output_tokens,
                 temperature=choice.temperature,
                 slow_arguments=choice.slow_arguments,

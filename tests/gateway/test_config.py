@@ -17,7 +17,7 @@ from adapters.http.errorsas import Disconnect
 from agent_core.settings import GuardCounts, LadderCounts
 from agent_core.text.redaction import Redactor
 from gateway.config.keys import KeyDoc, describe
-from gateway.config.model import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Model, PatienceKeys
+from gateway.config.model import OPENAI_URL, REHEARSED, Model, PatienceKeys, endpoints_of
 from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values, survey
 from gateway.config.sections import Config, schema
 from gateway.config.types import LogLevel, SessionPolicy, is_loopback
@@ -544,11 +544,20 @@ fallbacks = ["small"]
 
 def test_a_fallback_inherits_what_it_does_not_set(write: Write) -> None:
     first, second = fallback_chain(write, {"OPENAI_API_KEY": KEY}).config.model.chain()
-    assert (first.name, first.base_url, first.context_tokens) == ("big", OPENAI_URL, ASSUMED_CONTEXT_TOKENS)
+    assert (first.name, first.base_url, first.context_tokens) == ("big", OPENAI_URL, 0)
     assert second.name == "small"
     assert second.api_keys == first.api_keys == (SecretStr(KEY),)
     assert (second.temperature, second.extra_headers) == (0.5, {"X-Title": "t"})
     assert not first.slow_arguments
+
+
+@pytest.mark.parametrize("second", [None, 0, 8_000, 128_000])
+@pytest.mark.parametrize("first", [0, 8_000, 128_000])
+def test_a_context_window_is_known_where_it_was_configured_and_nowhere_else(first: int, second: int | None) -> None:
+    fallback = {"name": "small", "context_tokens": second}
+    chain = Model(name="big", base_url="http://a/v1", context_tokens=first, fallbacks=[fallback]).chain()  # pyright: ignore[reportArgumentType]
+    windows = [one.context_tokens for one in endpoints_of(chain)]
+    assert windows == [first, first if second is None else second]
 
 
 def test_a_key_or_header_is_never_sent_to_a_host_that_it_was_not_given_for(write: Write) -> None:

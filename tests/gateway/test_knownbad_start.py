@@ -18,7 +18,7 @@ YEAR_MS = 366 * 24 * 3600 * 1000
 def logged(model: str, now_ms: int) -> list[str]:
     config = Config(model=Model(name=model, base_url="https://openrouter.ai/api/v1"))
     with capture_logs() as lines:
-        tell_of_old_rows(endpoints_of(config.model.chain(), context_known=False), FakeClock(now_ms))
+        tell_of_old_rows(endpoints_of(config.model.chain()), FakeClock(now_ms))
     return [line["row"] for line in lines if line["event"] == "model.known_bad_overdue"]
 
 
@@ -40,7 +40,7 @@ def test_the_operators_rows_are_added_and_rows_are_switched_off():
     model = Model.model_validate(
         {"name": "x/y", "base_url": "https://openrouter.ai/api/v1", "known_bad": [own], "known_bad_off": [ROWS[0].name]}
     )
-    (endpoint,) = endpoints_of(model.chain(), context_known=False)
+    (endpoint,) = endpoints_of(model.chain())
     names = [row.name for row in endpoint.known_bad]
     assert "mine" in names
     assert ROWS[0].name not in names

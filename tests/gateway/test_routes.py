@@ -71,7 +71,7 @@ async def test_a_refused_key_is_left_for_the_next_and_stays_aside(tmp_path: Path
 
 def test_one_key_has_one_name_for_all_models_of_its_host():
     config = load(None, {**KEYS, "OUTSPOKEN_MODEL__BASE_URL": "http://host/v1"}).config
-    endpoints = endpoints_of(config.model.chain(), context_known=False)
+    endpoints = endpoints_of(config.model.chain())
     assert [[c.id for c in e.credentials] for e in endpoints] == [["host/key1", "host/key2"]] * 2
     assert len({e.label for e in endpoints}) == 2
     assert "key-number" not in repr(endpoints)

@@ -233,7 +233,7 @@ def _models(config: Config, seen: Loaded, *, runs: bool) -> list[Check]:
         return []
     if config.model.rehearsal:
         return [Check("model", LOCAL_SECONDS, lambda: _rehearsal(runs=runs))]
-    endpoints = endpoints_of(config.model.chain(), context_known=config.model.context_tokens > 0)
+    endpoints = endpoints_of(config.model.chain())
     redactor = redactor_of(config)
     calls = [
         Check("model", MODEL_SECONDS, lambda endpoint=endpoint: doctor_model.check(endpoint, redactor), endpoint.label)

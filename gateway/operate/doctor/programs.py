@@ -80,7 +80,7 @@ async def agents(config: Config, platforms: frozenset[str]) -> Seen:
     if not all(models) and not config.model.rehearsal and any(one.models for one in each):
         from gateway.operate.doctor.model import first_names
 
-        endpoints = endpoints_of(config.model.chain(), context_known=True)
+        endpoints = endpoints_of(config.model.chain())
         first = await first_names([one for one in endpoints if not any(one.models)])
     known = [name for name in (*models, *first) if name] if all(models) or first else []
     return Seen((*judged_agents(each, models, platforms), *judged_models(each, known)))

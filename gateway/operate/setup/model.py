@@ -174,7 +174,7 @@ def _unlisted(replies: Sequence[ServerReply | NoReply]) -> str:
 def _endpoint(url: str, key: str, name: str) -> Endpoint:
     """The endpoint as the gateway would have it."""
     made = Model(base_url=url, name=name, api_key=SecretStr(key) if key else None)
-    return endpoints_of(made.chain(), context_known=False)[0]
+    return endpoints_of(made.chain())[0]
 
 
 def _local(asker: Asker) -> str:

@@ -1,0 +1,79 @@
+"""The laws of what people send: whoever is told to send it again in some seconds gets it through then, and only codes that count take a place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemIds
+from agent_core.store.people.rows import PersonRow, PersonState
+from gateway.people.access import MOST_PENDING, rules
+from gateway.people.members import HELD_MOST, AccountRules, Members
+from tests.store.support import FakeClock
+
+ACCOUNT = "telegram/1"
+
+
+def said(key: str, person: str = "7") -> FromChat:
+    origin = ChatOrigin(ChatAddress("telegram", "1", person), ChatKind.PRIVATE, ChatPerson(person, "Ada"))
+    return FromChat(
+        account=ACCOUNT, platform_key=key, session=SessionKey("telegram", "1", person), input=(InputMessage("hi"),),
+        surface="telegram", memory_scope="s", chat=origin,
+    )  # fmt: skip
+
+
+async def nobody_cut(_: object) -> None: ...
+
+
+def members_of(clock: FakeClock, people: list[PersonRow], *, open_to_all: bool, per_minute: int = 0) -> Members:
+    members = Members(cast("Any", SimpleNamespace()), clock, SystemIds(clock), nobody_cut)
+    members.add_account(
+        ACCOUNT, AccountRules(rules((), (), open_to_all=open_to_all, pairing=True), per_minute=per_minute)
+    )
+    known: Any = members
+    known._people = {(one.account, one.person): one for one in people}
+    return members
+
+
+@given(st.lists(st.integers(0, 30_000), min_size=1, max_size=8), st.integers(1, 3))
+@example([0, 0], 1)
+@example([0, 1], 1)
+@example([0, 59_001], 1)
+def test_what_was_too_fast_is_taken_after_as_many_seconds_as_were_told(steps: list[int], limit: int) -> None:
+    clock = FakeClock()
+    members = members_of(clock, [], open_to_all=True, per_minute=limit)
+    for number in range(limit + HELD_MOST):  # those that are held have their time as well
+        members.refusal(said(f"first {number}"), free=False)
+    for number, step in enumerate(steps):
+        clock.now += step
+        refused = members.refusal(said(f"k{number}"), free=False)
+        if refused is None or refused.later_ms:
+            continue
+        (seconds,) = re.findall(r"in (\d+) s", refused.words)
+        assert int(seconds) >= 1, "at once is when it was refused"
+        again = clock.now
+        clock.now += int(seconds) * 1000
+        assert members.refusal(said(f"again {number}"), free=False) is None
+        clock.now = max(clock.now, again)
+
+
+@given(st.integers(0, MOST_PENDING), st.integers(-2, 2))
+@example(MOST_PENDING, 0)
+@example(MOST_PENDING, 1)
+def test_only_codes_that_still_count_take_a_place(waiting: int, left_ms: int) -> None:
+    clock = FakeClock()
+    row = PersonRow(ACCOUNT, "", PersonState.PENDING, code="AAAA", code_until=clock.now + left_ms)
+    people = [replace(row, person=f"p{number}") for number in range(waiting)]
+    refused = members_of(clock, people, open_to_all=False).refusal(said("k"), free=False)
+    assert refused is not None
+    assert refused.person is not None
+    full = waiting >= MOST_PENDING and left_ms > 0
+    assert refused.person.state is (PersonState.REFUSED if full else PersonState.PENDING)
