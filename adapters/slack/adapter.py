@@ -277,7 +277,7 @@ class SlackAdapter:
         else:
             self._missed.gap()
 
-    def _hello(self, strangers: bool) -> None:  # noqa: FBT001 - as the sockets tell it
+    def _hello(self, strangers: bool) -> None:
         """Who had our sockets may be suspended and have them still; spread, others have theirs by right."""
         if self._intake.several and not self._spread:
             self._missed.shares(strangers=strangers)

@@ -140,7 +140,7 @@ async def test_who_stood_still_with_the_whole_process_is_not_deaf(monkeypatch: p
         async def run(self, up: Callable[[], None]) -> None:
             up()
             self.last_life = time.monotonic()
-            time.sleep(0.3)  # noqa: ASYNC251 - all of the process stands still
+            time.sleep(0.3)  # all of the process stands still
             await asyncio.sleep(0.005)  # sooner than the next look
             self.last_life = time.monotonic()
 

@@ -73,9 +73,8 @@ async def test_the_past_costs_nothing(tmp_path: Path, case: str) -> None:
         async with opened(str(path)) as store:
             session, _ = await session_of(store, "chat")
         fill(path, table, rows(count, session))
-        async with open_reads(path) as reads:
-            async with counted(path) as found:
-                await ask(reads)
+        async with open_reads(path) as reads, counted(path) as found:
+            await ask(reads)
         took.append((found.steps, found.dearest))
     (few, _), (many, dearest) = took
     assert many <= 1.2 * few + FREE, f"{few} steps, and {many} for {MANY // FEW} times as much: {dearest}"
