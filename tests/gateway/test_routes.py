@@ -80,7 +80,7 @@ def test_one_key_has_one_name_for_all_models_of_its_host():
 async def test_of_two_pauses_of_a_key_the_longer_one_counts() -> None:
     config = load(None, {**KEYS, "OUTSPOKEN_MODEL__BASE_URL": "http://host/v1"}).config
     clock = FakeClock()
-    chain = ModelChain(cast("Any", None), endpoints_of(config.model.chain(), context_known=False), clock)
+    chain = ModelChain(cast("Any", None), endpoints_of(config.model.chain()), clock)
 
     async def first() -> str:
         return (await chain.routes(""))[0].credential
