@@ -37,7 +37,7 @@ from gateway.delivery.owners import Owner
 from gateway.limits.agents import PLAIN
 from gateway.limits.standing import Standings
 from gateway.queues.branches import before
-from gateway.queues.prefs import Prefs
+from gateway.queues.prefs import Prefs, goes_by
 from gateway.queues.queue import SessionQueue, Waiting, person_words
 from gateway.sessions.accepting import Accepting, Changing
 from gateway.sessions.chain import ModelChain
@@ -280,7 +280,9 @@ class ConversationCommands:
                 )
             )
         chosen = "" if wished == names[0] else wished
-        return await self._set(request, replace(prefs, model=chosen), speak("From now on: {wished}.", wished=wished))
+        return await self._set(
+            request, prefs, replace(prefs, model=chosen), speak("From now on: {wished}.", wished=wished)
+        )
 
     async def _agent(self, request: Request) -> CommandReply:
         if not isinstance(request.inbound, FromChat):
@@ -310,7 +312,7 @@ class ConversationCommands:
                 )
             )
         return await self._set(
-            request, replace(prefs, agent=wished), speak("From now on {wished} answers here.", wished=wished)
+            request, prefs, replace(prefs, agent=wished), speak("From now on {wished} answers here.", wished=wished)
         )
 
     async def _language(self, request: Request) -> CommandReply:
@@ -318,7 +320,10 @@ class ConversationCommands:
         found = next((tag for tag, one in LANGUAGES.items() if one.name.lower() == wished.lower()), language_of(wished))
         if wished.lower() in ("reset", "none"):
             return await self._set(
-                request, replace(prefs, language=""), speak("From now on I speak as your app or your browser asks for.")
+                request,
+                prefs,
+                replace(prefs, language=""),
+                speak("From now on I speak as your app or your browser asks for."),
             )
         if not found:
             now = spoken_now() or ENGLISH
@@ -328,13 +333,14 @@ class ConversationCommands:
             return CommandReply("\n".join(filter(None, (unknown, listed, how))))
         begin_speaking(found)
         words = speak("From now on I speak {language} in notices and menus.", language=LANGUAGES[found].name)
-        return await self._set(request, replace(prefs, language=found), words)
+        return await self._set(request, prefs, replace(prefs, language=found), words)
 
     async def _queue(self, request: Request) -> CommandReply:
         words = request.words.strip()
         if words.lower() == ALWAYS:
-            prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.QUEUE)
-            return await self._set(request, prefs, speak("From now on, messages wait while I am at work."))
+            prefs = await stored_prefs(self._store, request)
+            after = replace(prefs, policy=SessionPolicy.QUEUE)
+            return await self._set(request, prefs, after, speak("From now on, messages wait while I am at work."))
         if words:
             key = f"queue:{request.inbound.platform_key}"
             await self._messages.submit_or_hold(request.inbound, key, words, SessionPolicy.QUEUE)
@@ -347,8 +353,9 @@ class ConversationCommands:
     async def _steer(self, request: Request) -> CommandReply:
         words = request.words.strip()
         if words.lower() == ALWAYS:
-            prefs = replace(await stored_prefs(self._store, request), policy=SessionPolicy.STEER)
-            return await self._set(request, prefs, speak("From now on, messages go into the running answer."))
+            prefs = await stored_prefs(self._store, request)
+            after = replace(prefs, policy=SessionPolicy.STEER)
+            return await self._set(request, prefs, after, speak("From now on, messages go into the running answer."))
         if not words:
             return CommandReply(speak("Say what I should take into account: {/steer WORDS}"))
         queue = self._queues.known(request.key)
@@ -375,13 +382,13 @@ class ConversationCommands:
             return await self._stopping.stop_message(queue.ticket_of(queue.waiting[0]))
         return await self._stopping.stop(request.inbound.session)
 
-    async def _set(self, request: Request, prefs: Prefs, words: str) -> CommandReply:
+    async def _set(self, request: Request, before: Prefs, after: Prefs, words: str) -> CommandReply:
         queue = self._queues.known(request.key)
         if queue is not None:
-            queue.prefs, queue.prefs_loaded = prefs, True
+            goes_by(queue, before, after)
         else:
             self._queues.pasts.drop(request.key)
-        return CommandReply(words, SessionChange(policy=prefs.encode()))
+        return CommandReply(words, SessionChange(policy=after.since(before)))
 
 
 async def stored_prefs(store: Store, request: Request) -> Prefs:

@@ -47,7 +47,7 @@ from gateway.conversations.sights import SessionSights
 from gateway.limits.whose import folder_name
 from gateway.queues.branches import branches_of, line, to_show
 from gateway.queues.inbox import UnreadableMessage
-from gateway.queues.prefs import Prefs, noted
+from gateway.queues.prefs import Prefs, goes_by, noted
 from gateway.queues.queue import SessionQueue, files_brought, files_named, waiting_of
 from gateway.retention.forgetting import GONE, Forgetting
 from gateway.sessions.accepting import Accepting
@@ -188,10 +188,8 @@ class GatewaySessions:
             return replace(sight, metadata=metadata)
         async with self._owned(sight.key.text(), sight.session) as queue:
             row = await self.store.sessions.one(sight.session)
-            prefs = replace(Prefs.decode(row.policy if row is not None else None), metadata=metadata)
-            change = SessionChange(policy=prefs.encode())
-            await self.store.sessions.change(sight.session, queue.epoch, change)
-            queue.prefs, queue.prefs_loaded = prefs, True
+            before = Prefs.decode(row.policy if row is not None else None)
+            await self._set(queue, before, replace(before, metadata=metadata))
         return replace(sight, metadata=metadata)
 
     async def suggest(self, row: SessionRow, title: str) -> None:
@@ -201,9 +199,12 @@ class GatewaySessions:
             prefs = Prefs.decode(now.policy if now is not None else None)
             if now is None or TITLE in prefs.metadata:
                 return
-            prefs = replace(prefs, metadata={**prefs.metadata, SUGGESTED: title})
-            await self.store.sessions.change(row.session, queue.epoch, SessionChange(policy=prefs.encode()))
-            queue.prefs, queue.prefs_loaded = prefs, True
+            await self._set(queue, prefs, replace(prefs, metadata={**prefs.metadata, SUGGESTED: title}))
+
+    async def _set(self, queue: SessionQueue, before: Prefs, after: Prefs) -> None:
+        """A command may set something else in this moment."""
+        await self.store.sessions.change(queue.session, queue.epoch, SessionChange(policy=after.since(before)))
+        goes_by(queue, before, after)
 
     async def reset(self, sight: SessionSight) -> SessionSight:
         key = sight.key

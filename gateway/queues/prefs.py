@@ -8,7 +8,9 @@ from typing import Protocol
 
 import orjson
 
+from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
+from agent_core.store.sessions.rows import settings_with
 from agent_core.store.store import Store
 from agent_core.text.tongue import language_of
 from gateway.config.types import SessionPolicy
@@ -28,9 +30,18 @@ class Prefs:
 
     def encode(self) -> str:
         """The stored form."""
-        values = {"model": self.model, "policy": self.policy.value if self.policy else "", "agent": self.agent}
-        values = {**values, "metadata": dict(self.metadata), "language": self.language}
-        return orjson.dumps({name: value for name, value in values.items() if value}).decode()
+        return self.since(Prefs())
+
+    def since(self, before: Prefs) -> str:
+        """What is set otherwise than it was, as `SessionChange` stores it."""
+        was = before._table()
+        return orjson.dumps({name: value for name, value in self._table().items() if value != was[name]}).decode()
+
+    def _table(self) -> dict[str, Json]:
+        return {
+            "model": self.model, "policy": self.policy.value if self.policy else "", "agent": self.agent,
+            "metadata": dict(self.metadata), "language": self.language,
+        }  # fmt: skip
 
     @staticmethod
     def decode(stored: str | None) -> Prefs:
@@ -69,6 +80,12 @@ async def prefs_of(store: Store, queue: HasPrefs) -> Prefs:
         queue.prefs = Prefs.decode(found.policy if found is not None else None)
         queue.prefs_loaded = True
     return queue.prefs
+
+
+def goes_by(queue: HasPrefs, before: Prefs, after: Prefs) -> None:
+    """The conversation goes by what is set otherwise than before, and by what others have set meanwhile."""
+    now = queue.prefs if queue.prefs_loaded else before
+    queue.prefs, queue.prefs_loaded = Prefs.decode(settings_with(now.encode(), after.since(before))), True
 
 
 def noted(name: str) -> str:

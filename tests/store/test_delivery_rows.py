@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,10 +15,11 @@ from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState, GateRow
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping.forgetting import remove_turns
 from agent_core.store.people.rows import PersonRow, PersonState
-from agent_core.store.sessions.rows import SessionChange
+from agent_core.store.sessions.rows import SessionChange, settings_with
 from agent_core.store.sessions.takeups import Charges
 from agent_core.store.store import Conflict, Fenced, Store
 from agent_core.store.tables import deliveries
+from gateway.queues.prefs import Prefs, goes_by
 from tests.store.support import FakeClock, message, opened, row, session_of, turn_of
 
 
@@ -69,6 +71,24 @@ async def test_a_command_is_done_with_what_it_changes_and_says(store: Store) -> 
     assert [one.row for one in await store.deliveries.open()] == [told]
     usage = await store.turns.usage(session)
     assert (usage.turns, usage.input_tokens, usage.output_tokens) == (1, 12, 3)
+
+
+async def test_who_sets_one_thing_of_a_conversation_leaves_what_others_set_meanwhile(store: Store) -> None:
+    session, epoch = await session_of(store)
+    before = Prefs(model="m", metadata={"a": "b"})
+    queue: Any = SimpleNamespace(session=session, prefs=before, prefs_loaded=True)
+    await store.sessions.change(session, epoch, SessionChange(policy=before.encode()))
+    for after in (replace(before, language="de"), replace(before, metadata={"title": "x"}), replace(before, model="")):
+        await store.sessions.change(session, epoch, SessionChange(policy=after.since(before)))
+        goes_by(queue, before, after)
+    known = await store.sessions.one(session)
+    assert known is not None
+    assert Prefs.decode(known.policy) == queue.prefs == Prefs(language="de", metadata={"title": "x"})
+
+
+@pytest.mark.parametrize("stored", [None, "", "no json", "[1]", '{"language":"de"}'])
+def test_settings_that_cannot_be_read_count_as_none(stored: str | None) -> None:
+    assert Prefs.decode(settings_with(stored, '{"model":"m"}')).model == "m"
 
 
 async def test_only_a_waiting_message_is_reworded(store: Store) -> None:

@@ -12,7 +12,7 @@ from agent_core.store.errors import Conflict, OwnedElsewhere
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.schedules.ops import put_schedules
 from agent_core.store.schedules.rows import ScheduleRow
-from agent_core.store.sessions.rows import BranchChange, SessionChange
+from agent_core.store.sessions.rows import BranchChange, SessionChange, settings_with
 from agent_core.store.turns.rows import ON_ANOTHER_BRANCH, TAKEN_BACK
 
 
@@ -98,7 +98,7 @@ def change_session(facts: Facts, session: SessionFact, change: SessionChange) ->
     if change.forget:
         session.change(since=session.last_number)
     if change.policy is not None:
-        session.change(policy=change.policy)
+        session.change(policy=settings_with(session.row.policy, change.policy))
     if change.place is not None:
         facts.pointed[change.place.place] = change.place.continues
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import orjson
+
+from agent_core.jsonvalue import Json
 from agent_core.records import dataclass, later
 
 ONCE = "api/once/"
@@ -93,9 +98,21 @@ class SessionChange:
     """This turn is not put before the model any more."""
     branch: BranchChange | None = None
     policy: str | None = None
-    """The session's settings, as the gateway encodes them."""
+    """What is set otherwise of the session's settings, see `settings_with`."""
     place: PlaceChange | None = None
     """What goes on in the chat where the command was given."""
+
+
+def settings_with(stored: str | None, change: str) -> str:
+    """Settings (a JSON table) and what is set otherwise of them (another one); what is empty in that is unset, and what it does not name stays, whoever has
+    set it meanwhile. Settings that cannot be read count as none. Pure."""
+    try:
+        before: object = orjson.loads(stored or "{}")
+    except orjson.JSONDecodeError:
+        before = {}
+    known = cast("dict[str, Json]", before) if isinstance(before, dict) else {}
+    table = {**known, **cast("dict[str, Json]", orjson.loads(change))}
+    return orjson.dumps({name: value for name, value in table.items() if value}).decode()
 
 
 @dataclass(frozen=True, slots=True)
