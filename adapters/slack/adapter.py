@@ -59,7 +59,7 @@ from adapters.slack.inbound import (
     table,
     whence,
 )
-from adapters.slack.missed import SlackGaps, number_of
+from adapters.slack.missed import SlackGaps, number_of, place_of
 from adapters.slack.owed import Owed
 from adapters.slack.port import SlackPort
 from adapters.slack.section import SlackSection
@@ -87,17 +87,11 @@ FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
 """Where `url_private` of a hosted file points (https://docs.slack.dev/reference/objects/file-object)."""
 
 
-class _Later(NotAccepted):
-    """The past of its place comes first: Slack tells it again."""
-
-    def __init__(self) -> None:
-        super().__init__("what was said before it is read first", NotAcceptedCode.STORAGE_AWAY)
-
-
 class _Behind(NotAccepted):
-    """What was told before it in its channel could not be stored, and comes first."""
+    """What was said before it comes first: it could not be stored, or is read just now, in this place."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str = "") -> None:
+        self.place = place
         super().__init__("what was said before it is stored first", NotAcceptedCode.STORAGE_AWAY)
 
 
@@ -312,10 +306,8 @@ class SlackAdapter:
                 await self._missed.noticed(event)
             else:
                 await self._take(body)
-        except _Later:
-            return False
-        except _Behind:
-            self._owed.put(event, body)
+        except _Behind as behind:
+            self._owed.put(event, body, behind.place)
             return False
         except NotAccepted as refused:
             self._not_stored(refused)
@@ -326,7 +318,8 @@ class SlackAdapter:
         return True
 
     def _not_stored(self, refused: NotAccepted) -> None:
-        log.warning("slack.not_stored", words=str(refused))
+        if not isinstance(refused, _Behind):
+            log.warning("slack.not_stored", words=str(refused))
 
     def _whose(self, event: Table) -> None:
         """What appears by our own bot is looked at, one at a time, once the answer to the call that made it must have come."""
@@ -372,7 +365,7 @@ class SlackAdapter:
         async with asyncio.timeout(ACT_SECONDS):
             is_next = await self._missed.before(event)
         if not is_next:
-            raise _Later
+            raise _Behind(place_of(event))
         async with self._taking.turn(self._age(event), parties(told) or ALL):
             if not owed and self._owed.before(event):
                 raise _Behind

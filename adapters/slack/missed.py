@@ -32,8 +32,7 @@ writes in them."""
 THREAD_DAYS = 7.0
 """A thread in which nothing was said for so long is not looked into."""
 HOLD_SECONDS, HOLD_PAUSE_SECONDS = 60.0, 30.0
-"""How old an event may become that is not taken because the past of its place is still to be read, and how long a pause of Slack's
-is waited for with it."""
+"""So long nothing of a place is taken because its past is still to be read, and how long a pause of Slack's is waited for with it."""
 RETOLD_SECONDS = 600.0
 """For so long Slack may tell again what was not acknowledged. So what is known to be first in a place, for so long after a gap,
 may have had a message before it, from so long before the gap."""
@@ -99,9 +98,9 @@ class SlackGaps:
         self._sure: dict[str, int] = {}
         """The same, when the connection was last seen to stand, and was seen so once more since: a socket may be dead for
         some seconds before that is noticed."""
-        self._refused: dict[str, int] = {}
+        self._refused: dict[str, tuple[int, float]] = {}
         """Place → the last message that was not taken because the past of the place was being read, maybe by a call that began
-        before it was said."""
+        before it was said; and since when there are such."""
         self.me = ""
         """The app's own user, once it is known."""
         self._gap_ms, self._gap_at = 0, float("-inf")
@@ -161,8 +160,7 @@ class SlackGaps:
     async def before(self, event: Table) -> bool:
         """Something is said in a place: what was missed there comes first, if it can be had soon.
 
-        False if that is still on its way: the event is not to be taken now. It is in the history that is being read, and Slack
-        tells it again if it is not acknowledged.
+        False if that is still on its way: the event is not to be taken now. It is in the history that is being read.
         """
         if not await self.noticed(event):
             return True
@@ -171,10 +169,11 @@ class SlackGaps:
         if self._clock.monotonic() < self._shared_until and last < number and not self._backlog.paused:
             self._backlog.add([(place, last)], since_ms=self._gap_ms)
         await self._backlog.catch_up(place, LIVE_SECONDS)
-        waited = self._clock.now_ms() - number // 1000
-        if waited > HOLD_SECONDS * 1000 or not self._backlog.hurry(place, HOLD_PAUSE_SECONDS):
+        now = self._clock.monotonic()
+        refused, since = self._refused.get(place, (0, now))
+        if now - since > HOLD_SECONDS or not self._backlog.hurry(place, HOLD_PAUSE_SECONDS):
             return True
-        self._refused[place] = max(self._refused.get(place, 0), number)
+        self._refused[place] = max(refused, number), since
         return False
 
     async def noticed(self, event: Table) -> bool:
@@ -243,7 +242,7 @@ class SlackGaps:
                 return True
             self._backlog.saw(place, last)
             await self._note(place, lambda: self._backlog.seen[place])
-            if self._refused.pop(place, 0) <= last:
+            if self._refused.pop(place, (0, 0.0))[0] <= last:
                 return True
 
     async def _read_after(self, place: str, behind: Behind, mark: int) -> tuple[int, bool]:

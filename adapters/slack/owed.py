@@ -1,4 +1,5 @@
-"""What Slack told and could not be stored: it is kept, and stored before what is said later in the same channel.
+"""What Slack told and could not be stored: it is kept, and stored before what is said later in the same channel. What waits for the past of its place is
+kept as well, and comes before what is said later in that place alone.
 
 Slack tells it again, but after a minute, or five, and what is said meanwhile would be answered before it. What is kept here is not acknowledged:
 if the process dies, Slack and the histories have it (`missed`).
@@ -14,7 +15,7 @@ import structlog
 
 from adapters.contract.intake import in_words, until_stored
 from adapters.contract.notaccepted import NotAccepted
-from adapters.slack.missed import Table, number_of
+from adapters.slack.missed import Table, number_of, place_of
 
 log = structlog.get_logger("slack")
 
@@ -33,35 +34,38 @@ class Owed:
         begin: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self._take, self._refused, self._begin = take, refused, begin
-        self._channels: dict[str, dict[_Key, object]] = {}
+        self._channels: dict[str, dict[_Key, tuple[object, str]]] = {}
 
     def before(self, event: Table) -> bool:
-        """Whether something that was said earlier in its channel is to be stored first. What is told again itself may be stored by now."""
+        """Whether something that was said earlier is to be stored first. What is told again itself may be stored by now."""
         key = _said(event)
-        return key is not None and any(one < key for one in self._channels.get(str(event["channel"]), ()))
+        if key is None or not (kept := self._channels.get(str(event["channel"]))):
+            return False
+        concerned = ("", place_of(event))
+        return any(one < key and place in concerned for one, (_, place) in kept.items())
 
-    def put(self, event: Table, body: object) -> None:
-        """Keep it; what is told again is kept once."""
+    def put(self, event: Table, body: object, place: str = "") -> None:
+        """Keep it; what is told again is kept once. It comes before what is said later in its channel, or in this `place` of it."""
         key = _said(event)
         if key is None or sum(map(len, self._channels.values())) >= MOST_EVENTS:
             return
         channel = str(event["channel"])
         if channel in self._channels:
-            self._channels[channel].setdefault(key, body)
+            self._channels[channel].setdefault(key, (body, place))
         else:
-            self._channels[channel] = kept = {key: body}
+            self._channels[channel] = kept = {key: (body, place)}
             self._begin(self._store(channel, kept))
 
     def clear(self) -> None:
         self._channels.clear()
 
-    async def _store(self, channel: str, kept: dict[_Key, object]) -> None:
+    async def _store(self, channel: str, kept: dict[_Key, tuple[object, str]]) -> None:
         while (
             kept and self._channels.get(channel) is kept
         ):  # else nobody listened for a while, and somebody else stores what is kept now
             key = min(kept)
             try:
-                await until_stored(partial(self._take, kept[key]), self._refused)
+                await until_stored(partial(self._take, kept[key][0]), self._refused)
             except Exception as error:  # noqa: BLE001 - whatever it is, Slack tells it again
                 log.warning("slack.not_stored", words=in_words(error))
             kept.pop(key)

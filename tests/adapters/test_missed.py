@@ -114,6 +114,21 @@ async def test_what_is_not_taken_because_the_past_is_being_read_is_looked_for_on
     assert slack.taken == ["1699999990.000001", "1699999999.000000"]
 
 
+@pytest.mark.parametrize("age", [0, 66, 366])
+async def test_what_is_told_again_waits_for_the_past_of_its_place_as_long_as_what_is_new(age: int) -> None:
+    """Whoever was told it before is gone, and whoever has come in its place has just begun to read."""
+    slack = Slack(Stored({"C1": "1699999000.000000"}), {})
+    await slack.gaps.start()
+    slack.gaps._backlog._failed("C1", of_slack_failure())
+    event = slack.event("C1", f"{1_700_000_000 - age}.000000")
+    assert not await slack.gaps.before(event)
+    slack.clock.now += round(of_slack.HOLD_SECONDS * 1000)
+    slack.gaps._backlog._failed("C1", of_slack_failure())
+    assert not await slack.gaps.before(event)
+    slack.clock.now += 1_000
+    assert await slack.gaps.before(event), "no longer than that"
+
+
 def of_slack_failure() -> Any:
     from adapters.contract.chat import CallFailed, Fate
 

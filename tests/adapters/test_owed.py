@@ -64,3 +64,16 @@ async def test_what_is_owed_when_somebody_listens_again_is_stored_beside_what_is
             storage.let.release()
     assert storage.taken == ["1.0", "3.0", "4.0"]
     assert not storage.owed.before(event("9.0"))
+
+
+async def test_what_waits_for_the_past_of_a_thread_holds_up_that_thread_alone() -> None:
+    async with asyncio.TaskGroup() as group:
+        storage = Storage(group)
+        storage.owed.put(event("1.0") | {"thread_ts": "0.5"}, "1.0", "C1:0.5")
+        assert storage.owed.before(event("2.0") | {"thread_ts": "0.5"})
+        assert not storage.owed.before(event("2.0"))
+        storage.owes("2.0")
+        assert storage.owed.before(event("3.0"))
+        for _ in range(2):
+            storage.let.release()
+    assert storage.taken == ["1.0", "2.0"]

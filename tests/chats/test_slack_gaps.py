@@ -87,6 +87,28 @@ async def test_what_is_said_while_the_past_is_read_comes_after_it_and_before_wha
         await slack.until(lambda: texts(slack, chat) == ["one", "two", "three"], 5)
 
 
+async def test_what_waits_for_the_past_of_its_place_waits_no_longer_than_that_though_it_is_not_told_again(
+    slack: SlackHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missed, "HOLD_SECONDS", 2.0)
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "say one")
+        await answer(slack, chat, "one")
+    pause = Pause(after=True)
+    slack.fake.script("conversations.history", pause)
+    async with running(slack):
+        await pause.reached.wait()
+        read = slack.fake.log.routes().count("conversations.history")
+        slack.say(chat, ada, "say two")
+        slack.say(chat, ada, "say three")
+        await answer(slack, chat, "three", 10)
+        assert slack.fake.log.routes().count("conversations.history") == read, "it still is being read"
+        assert texts(slack, chat) == ["one", "two", "three"]
+        pause.release()
+
+
 async def test_what_could_not_be_stored_is_stored_before_what_is_said_later(
     slack: SlackHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
