@@ -384,6 +384,7 @@ gates = GATE.table
 MEMORY = mapped(metadata, "memory", MemoryRow, key=["scope", "kind", "name"], rowid=False)
 memory = MEMORY.table
 Index("memory_of_author", memory.c.author)
+Index("memory_of_kind", memory.c.kind, memory.c.at)
 
 POT = mapped(metadata, "budgets", PotRow, key=["scope", "window"], rowid=False)
 budgets = POT.table

@@ -55,11 +55,19 @@ def turns(count: int, session: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
+def notes(count: int, session: str) -> list[dict[str, object]]:
+    """What is remembered of many."""
+    return [
+        {"scope": f"{session}/{n}", "kind": "memory", "name": "n", "value": b"v", "at": n, "turn": "", "author": "", "writer": "", "others": 0} for n in range(count)
+    ]  # fmt: skip
+
+
 CASES: dict[str, tuple[str, Callable[[int, str], list[dict[str, object]]], Asks]] = {
     "how many webhooks wait": ("hooks", hooks, lambda reads: reads.hooks.counts()),
     "which were given up": ("hooks", hooks, lambda reads: reads.hooks.given_up("deploy", 5)),
     "the latest failed parts": ("deliveries", parts, lambda reads: reads.deliveries.failed(20)),
     "parts that failed lately": ("deliveries", parts, lambda reads: reads.deliveries.failed_parts(NOW)),
+    "whether anybody keeps a kind": ("memory", notes, lambda reads: reads.memory.of_kind("instructions", 1)),
     "what a person can continue": ("turns", turns, lambda reads: reads.sessions.conversations(["chat"], 10)),
 }
 
@@ -96,6 +104,9 @@ async def test_a_look_of_the_auditor_goes_through_the_latest_calls_alone(
              "used_tokens": 5, "used_nanos": 0, "estimated": 0, "at": at + 1}
             for n, at in enumerate(begun)
         ])  # fmt: skip
+        fill(path, "turns", [
+            one | {"turn": f"t_{n:05}", "opened_at": at, "closed_at": at + 1} for n, (one, at) in enumerate(zip(turns(count, session), begun, strict=True))
+        ])  # fmt: skip
         fill(path, "budgets", [
             {"scope": "day:all", "window": at, "until": at + HOUR, "spent_tokens": 5, "spent_nanos": 0, "held_tokens": 0, "held_nanos": 0,
              "estimated_tokens": 0, "estimated_nanos": 0, "calls": 1, "warned": 0, "at": at}
@@ -117,4 +128,4 @@ async def test_a_look_of_the_auditor_goes_through_the_latest_calls_alone(
             whole = await EvidenceReads(reads.asks).ledger(0)
         assert (len(whole.pots), len(whole.spent), whole.since) == (count, count, 0)
     few, many = took
-    assert many <= 1.2 * few + FREE, f"{few} steps, and {many}"
+    assert many <= 1.2 * few + FREE, f"{few} steps, and {many}: {found.dearest}"
