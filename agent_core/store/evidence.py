@@ -218,7 +218,8 @@ class EvidenceReads(StoreReading):
 
     async def undelivered(self) -> EvidencePage[TurnRow]:
         """Closed turns with a part that is still to be sent or changed."""
-        origins = select(_d.origin).where(t.OPEN_PARTS).distinct().limit(OPEN_MOST)
+        # not distinct: for that SQLite reads all parts in the order of their origins
+        origins = select(_d.origin).where(t.OPEN_PARTS).limit(OPEN_MOST)
         query = t.TURN.query.where(_u.turn.in_(origins), _u.state == TurnState.CLOSED.value)
         return await self._page(query, t.TURN.make, _u.opened_at, _u.turn)
 
@@ -361,7 +362,8 @@ class EvidenceReads(StoreReading):
 
     async def waiting(self) -> EvidencePage[InboxRow]:
         """Messages that no turn has taken."""
-        query = t.MESSAGE.query.where(text("inbox.state = 'new'")).order_by(_i.id).limit(OPEN_MOST)
+        # in an order that no index has: else SQLite reads all messages in that one's
+        query = t.MESSAGE.query.where(text("inbox.state = 'new'")).order_by(_i.arrival, _i.id).limit(OPEN_MOST)
         return await self._page(query, t.MESSAGE.make, _i.id)
 
     async def of_message(self, message: InboxRow, *, look_around: bool) -> MessageEvidence:
@@ -451,9 +453,14 @@ class EvidenceReads(StoreReading):
     async def overdue(self, before: int) -> list[ScheduleRow]:
         """Active schedules with an occurrence that was due before a time and was not claimed, or with none at all."""
         c = t.schedules.c
-        never = and_(c.next_at.is_(None), c.at < before)
-        query = t.SCHEDULE.query.where(c.state == ScheduleState.ACTIVE.value, or_(c.next_at < before, never))
-        return await self._asks.made(query.order_by(c.next_at).limit(OPEN_MOST), t.SCHEDULE.make)
+        found = list[ScheduleRow]()
+        for which in (
+            and_(c.next_at.is_(None), c.at < before),
+            c.next_at < before,
+        ):  # a step each in the index of what is active
+            query = t.SCHEDULE.query.where(text("schedules.state = 'active'"), which).order_by(c.next_at)
+            found += await self._asks.made(query.limit(OPEN_MOST), t.SCHEDULE.make)
+        return found
 
     async def to_come(self) -> list[ScheduleRow]:
         """Active schedules, those that come last first; and such as are over."""

@@ -62,12 +62,35 @@ def notes(count: int, session: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
+def said(count: int, session: str) -> list[dict[str, object]]:
+    """Messages that were answered."""
+    return [
+        {"account": "api", "platform_key": f"m{n}", "session": session, "arrival": n, "lane": "normal", "body": b"{}", "state": "done", "received_at": n,
+         "person": "", "turn": f"t{n}"}
+        for n in range(1, count)
+    ]  # fmt: skip
+
+
+def times(count: int, session: str) -> list[dict[str, object]]:
+    """Reminders that are to come, much later."""
+    return [
+        {"schedule": f"r_{n:05}", "kind": "reminder", "session_key": session, "surface": "telegram/1/1/", "number": n, "rule": "", "body": b"{}",
+         "next_at": NOW + n * HOUR, "done_to": 0, "state": "active", "rev": 1, "at": n}
+        for n in range(1, count)
+    ]  # fmt: skip
+
+
 CASES: dict[str, tuple[str, Callable[[int, str], list[dict[str, object]]], Asks]] = {
     "how many webhooks wait": ("hooks", hooks, lambda reads: reads.hooks.counts()),
     "which were given up": ("hooks", hooks, lambda reads: reads.hooks.given_up("deploy", 5)),
     "the latest failed parts": ("deliveries", parts, lambda reads: reads.deliveries.failed(20)),
     "parts that failed lately": ("deliveries", parts, lambda reads: reads.deliveries.failed_parts(NOW)),
     "whether anybody keeps a kind": ("memory", notes, lambda reads: reads.memory.of_kind("instructions", 1)),
+    "messages that wait": ("inbox", said, lambda reads: EvidenceReads(reads.asks).waiting()),
+    "turns whose parts wait": ("deliveries", parts, lambda reads: EvidenceReads(reads.asks).undelivered()),
+    "what is overdue": ("schedules", times, lambda reads: EvidenceReads(reads.asks).overdue(NOW)),
+    "what is to come": ("schedules", times, lambda reads: reads.schedules.next_occurrence()),
+    "what is due": ("schedules", times, lambda reads: reads.schedules.due(NOW)),
     "what a person can continue": ("turns", turns, lambda reads: reads.sessions.conversations(["chat"], 10)),
 }
 
