@@ -86,6 +86,8 @@ CASES: dict[str, tuple[str, Callable[[int, str], list[dict[str, object]]], Asks]
     "the latest failed parts": ("deliveries", parts, lambda reads: reads.deliveries.failed(20)),
     "parts that failed lately": ("deliveries", parts, lambda reads: reads.deliveries.failed_parts(NOW)),
     "whether anybody keeps a kind": ("memory", notes, lambda reads: reads.memory.of_kind("instructions", 1)),
+    "what one person has": ("memory", notes, lambda reads: reads.memory.remembered(["nobody"])),
+    "what one keeps of a kind": ("memory", notes, lambda reads: reads.memory.entries("nobody", "memory")),
     "messages that wait": ("inbox", said, lambda reads: EvidenceReads(reads.asks).waiting()),
     "turns whose parts wait": ("deliveries", parts, lambda reads: EvidenceReads(reads.asks).undelivered()),
     "what is overdue": ("schedules", times, lambda reads: EvidenceReads(reads.asks).overdue(NOW)),
