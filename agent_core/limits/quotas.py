@@ -12,15 +12,17 @@ things; what was removed gives room.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
-from heapq import nsmallest
 from typing import TypeAlias, assert_never
 
 from agent_core.records import dataclass
 from agent_core.text.tongue import number, sentence, speak, speak_many
 
+AT_ONCE = 1_000
+"""Of so many holders it is noted at once what they have."""
 BLOCK = 4096
 """Files are counted in whole blocks of this size, as a disk keeps them: many small ones are not for nothing."""
 
@@ -114,8 +116,8 @@ class QuotaLedger:
         self._counted: dict[str, dict[QuotaKind, int]] = {}
         self._totals: dict[QuotaKind, int] = dict.fromkeys(KEPT, 0)
         """Of all that is counted: there may be as many holders as people, and who asks how much there is waits on the loop."""
-        self._sizes: dict[str, int] = {}
-        """What each of them takes of the disk."""
+        self._largest: list[tuple[int, str]] = []
+        """What each of them takes of the disk, as a negative number, in order."""
         self._held: dict[int, _Held] = {}
         self._number = 0
         self._whole = 0
@@ -153,8 +155,7 @@ class QuotaLedger:
 
     def most(self, number: int) -> list[tuple[str, dict[QuotaKind, int]]]:
         """Those who take most of the disk, the first one most of all."""
-        by_size = nsmallest(number, ((-size, holder) for holder, size in self._sizes.items()))
-        return [(holder, self.used(holder)) for _, holder in by_size]
+        return [(holder, self.used(holder)) for _, holder in self._largest[:number]]
 
     def whole_room(self, more: int) -> Full | None:
         """Why `more` bytes have no room in the whole."""
@@ -213,22 +214,33 @@ class QuotaLedger:
 
     def _count(self, holder: str, amounts: Amounts) -> None:
         """So much of these it has from now on."""
+        self._unlist(holder)
         counted = self._counted.setdefault(holder, {})
         for kind, amount in amounts.items():
             now = max(0, amount)
             self._totals[kind] = self._totals.get(kind, 0) + now - counted.get(kind, 0)
             counted[kind] = now
-        self._sizes[holder] = _on_disk(counted)
+        insort(self._largest, (-_on_disk(counted), holder))
+
+    def _unlist(self, holder: str) -> None:
+        if (counted := self._counted.get(holder)) is not None:
+            del self._largest[bisect_left(self._largest, (-_on_disk(counted), holder))]
 
     def begin_count(self) -> None:
         self._since, self._touched = 0, set()
 
-    def end_count(self, whole: int, found: Mapping[str, Amounts]) -> None:
-        """What a count of everything found. Who has written meanwhile keeps the figures that they have."""
-        for holder in {*self._counted, *found} - self._touched:
-            self._count(holder, {kind: found.get(holder, {}).get(kind, 0) for kind in KEPT})
-            if not any(self._counted[holder].values()):
-                del self._counted[holder], self._sizes[holder]
+    def end_count(self, whole: int, found: Mapping[str, Amounts]) -> Iterator[None]:
+        """What a count of everything found. Who has written meanwhile keeps the figures that they have. There may be as many holders as people: after
+        some of them, others may go on; it is over when nothing comes any more."""
+        for place, holder in enumerate([*{*self._counted, *found}], 1):
+            now = {kind: found.get(holder, {}).get(kind, 0) for kind in KEPT}
+            if holder not in self._touched and self._counted.get(holder) != now:
+                self._count(holder, now)
+            if holder not in self._touched and not any(now.values()):
+                self._unlist(holder)
+                del self._counted[holder]
+            if not place % AT_ONCE:
+                yield
         self._moves = {holder: number for holder, number in self._moves.items() if holder in self._counted}
         self._whole = max(0, whole + self._since)
 

@@ -175,7 +175,11 @@ class EvidencePage(Generic[T]):
 
 
 _u, _i, _d, _j, _n, _r = t.turns.c, t.inbox.c, t.deliveries.c, t.journal.c, t.nodes.c, t.reservations.c
-_KEPT = text("turns.state = 'closed'") & text("turns.removed = ''")
+_CLOSED = (
+    and_(text("turns.state = 'closed'"), text("turns.removed = ''")),
+    and_(text("turns.removed <> ''"), _u.state == TurnState.CLOSED.value),
+)
+"""As they stand in two indexes: what is kept of whom, and of whom it is not."""
 _UNDER_WAY = text("reservations.state = 'open'")
 _CALLS_BEHIND = t.RESERVATION.query.order_by(_r.call).limit(CALLS)
 _PARTS = t.PART.query.add_columns(_d.session, _d.epoch)
@@ -206,13 +210,16 @@ class EvidenceReads(StoreReading):
 
     async def closed_turns(self, after: Cursor, limit: int) -> EvidencePage[TurnRow]:
         """Turns that are closed, in the order of their closing, behind `after`."""
-        behind = tuple_(_u.closed_at, _u.turn) > tuple_(*after)
-        query = t.TURN.query.where(_u.state == TurnState.CLOSED.value, behind).order_by(_u.closed_at, _u.turn)
-        return await self._page(query.limit(limit), t.TURN.make, _u.closed_at, _u.turn)
+        behind, order = tuple_(_u.closed_at, _u.turn) > tuple_(*after), (_u.closed_at, _u.turn)
+        # each by its index: there is none of all that are closed, and to sort them is to read every turn that ever was
+        each = [select(_u.turn).where(one, behind).order_by(*order).limit(limit).subquery().c.turn for one in _CLOSED]
+        query = t.TURN.query.where(_u.turn.in_(union_all(*map(select, each)))).order_by(*order)
+        return await self._page(query.limit(limit), t.TURN.make, *order)
 
     async def undelivered(self) -> EvidencePage[TurnRow]:
         """Closed turns with a part that is still to be sent or changed."""
-        origins = select(_d.origin).where(t.OPEN_PARTS).distinct().limit(OPEN_MOST)
+        # not distinct: for that SQLite reads all parts in the order of their origins
+        origins = select(_d.origin).where(t.OPEN_PARTS).limit(OPEN_MOST)
         query = t.TURN.query.where(_u.turn.in_(origins), _u.state == TurnState.CLOSED.value)
         return await self._page(query, t.TURN.make, _u.opened_at, _u.turn)
 
@@ -355,7 +362,8 @@ class EvidenceReads(StoreReading):
 
     async def waiting(self) -> EvidencePage[InboxRow]:
         """Messages that no turn has taken."""
-        query = t.MESSAGE.query.where(text("inbox.state = 'new'")).order_by(_i.id).limit(OPEN_MOST)
+        # in an order that no index has: else SQLite reads all messages in that one's
+        query = t.MESSAGE.query.where(text("inbox.state = 'new'")).order_by(_i.arrival, _i.id).limit(OPEN_MOST)
         return await self._page(query, t.MESSAGE.make, _i.id)
 
     async def of_message(self, message: InboxRow, *, look_around: bool) -> MessageEvidence:
@@ -424,12 +432,12 @@ class EvidenceReads(StoreReading):
 
     async def _calls(self, first: str, since: int) -> AsyncGenerator[Sequence[ReservationRow]]:
         """Those of the turns that begin with this one, and of those before that ended after `since`, or have not ended."""
-        ended = and_(_u.closed_at >= since, _u.turn < first)
-        which = (_KEPT & ended, text("turns.removed <> ''") & ended, text("turns.state = 'open'") & (_u.turn < first))
+        which = (*(one & (_u.closed_at >= since) for one in _CLOSED), text("turns.state = 'open'"))
         lasting = union_all(*(select(_u.session, _u.turn).where(one) for one in which)).subquery().c
         for session, turn in await self._asks.all(select(lasting.session, lasting.turn)) if first else ():
-            mine = _r.session == str(session), self._asks.begins(_r.call, f"{turn}:")
-            yield await self._asks.made(t.RESERVATION.query.where(*mine), t.RESERVATION.make)
+            if turn < first:  # asked of SQLite, it would go through all that are
+                mine = _r.session == str(session), self._asks.begins(_r.call, f"{turn}:")
+                yield await self._asks.made(t.RESERVATION.query.where(*mine), t.RESERVATION.make)
         while calls := await self._asks.made(_CALLS_BEHIND.where(_r.call > first), t.RESERVATION.make):
             yield calls
             first = calls[-1].call
@@ -445,9 +453,14 @@ class EvidenceReads(StoreReading):
     async def overdue(self, before: int) -> list[ScheduleRow]:
         """Active schedules with an occurrence that was due before a time and was not claimed, or with none at all."""
         c = t.schedules.c
-        never = and_(c.next_at.is_(None), c.at < before)
-        query = t.SCHEDULE.query.where(c.state == ScheduleState.ACTIVE.value, or_(c.next_at < before, never))
-        return await self._asks.made(query.order_by(c.next_at).limit(OPEN_MOST), t.SCHEDULE.make)
+        found = list[ScheduleRow]()
+        for which in (
+            and_(c.next_at.is_(None), c.at < before),
+            c.next_at < before,
+        ):  # a step each in the index of what is active
+            query = t.SCHEDULE.query.where(text("schedules.state = 'active'"), which).order_by(c.next_at)
+            found += await self._asks.made(query.limit(OPEN_MOST), t.SCHEDULE.make)
+        return found
 
     async def to_come(self) -> list[ScheduleRow]:
         """Active schedules, those that come last first; and such as are over."""

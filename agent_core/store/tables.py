@@ -384,6 +384,9 @@ gates = GATE.table
 MEMORY = mapped(metadata, "memory", MemoryRow, key=["scope", "kind", "name"], rowid=False)
 memory = MEMORY.table
 Index("memory_of_author", memory.c.author)
+OTHERS_THAN_MEMORIES = text("memory.kind <> 'memory'")
+"""As it stands in the index. Who looks for one person's does not say it: by this index SQLite would look through everybody's, for their order."""
+Index("memory_of_kind", memory.c.kind, memory.c.at, sqlite_where=text("kind <> 'memory'"))
 
 POT = mapped(metadata, "budgets", PotRow, key=["scope", "window"], rowid=False)
 budgets = POT.table

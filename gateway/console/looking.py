@@ -56,6 +56,8 @@ SLOW_SECONDS = 60.0
 TURNS, SESSIONS, PARTS, INCIDENTS, POTS, AUDIT = 200, 150, 200, 100, 200, 200
 """How many of each are shown."""
 DAYS, SPENDERS = 14, 500
+TURNS_A_LOOK = 2_000
+"""Of so many turns of the days before today it is looked up at once how they ended; what is more comes with the next looks, the latest day first."""
 LATE_MS = 3600 * 1000
 """So long after its end, nothing ends any more in a day."""
 
@@ -115,9 +117,10 @@ class _Past:
 
     today: int
     at: float
-    days: list[snapshot.Day]
-    known: dict[int, snapshot.Day]
-    """Those that will not change any more, by their beginning."""
+    days: dict[int, snapshot.Day]
+    """By their beginning, the latest first."""
+    whole: bool
+    """They are all there."""
 
 
 @dataclass(slots=True)
@@ -155,6 +158,8 @@ class Board:
     _bodies: dict[str, bytes] = field(default_factory=dict[str, bytes])
     _groups: tuple[_Group, ...] = ()
     _rows: _Rows = field(default_factory=_Rows)
+    _more: bool = False
+    """What was asked last has to be asked again for the rest."""
     _unread: set[str] = field(default_factory=set[str])
     """Of which sections something could not be read when they were looked up last."""
     _moments: dict[str, tuple[int | None, int | None]] = field(default_factory=dict[str, tuple[int | None, int | None]])
@@ -187,13 +192,14 @@ class Board:
                 now = self.sources.clock.monotonic()
                 if now < one.next_at:
                     continue
-                before = one.asked
-                if one.ask is not None and one.asked != there:
+                asked = one.ask is not None and one.asked != there
+                if one.ask is not None and asked:
                     self._unread -= one.sections.keys()
+                    self._more = False
                     await one.ask()
-                    one.asked = there
+                    one.asked = None if self._more else there
                 for name, section in one.sections.items():
-                    if one.asked != before or section.goes_on():
+                    if asked or section.goes_on():
                         self._bodies[name] = orjson.dumps(section.show())
                 took = self.sources.clock.monotonic() - now
                 one.next_at = now + max(FRESH_SECONDS, SHARE * took)
@@ -304,9 +310,20 @@ class Board:
         moment, rows = self.sources.clock.monotonic(), self._rows
         if moment - rows.trends_at < SLOW_SECONDS:
             return
+        known, found, looked = {one.name: one for one in rows.trends[:-1]}, list[snapshot.Trend](), 0
+        for begin, end in reversed(self._days()):
+            if looked > TURNS_A_LOOK:
+                self._more = True
+                break
+            trend = known.get(self._named(begin))
+            if trend is None:
+                trend = await self._trend(begin, end)
+                looked += sum(trend.took) if found else 0  # today is looked up in any case
+            found.insert(0, trend)
+        rows.trends = found
+        if self._more:
+            return
         rows.trends_at = moment
-        known = {one.name: one for one in rows.trends[:-1]}
-        rows.trends = [known.get(self._named(begin)) or await self._trend(begin, end) for begin, end in self._days()]
         first, last = self._days()[0][0], self._days()[-1][1]
         overview = self.sources.store.overview
         rows.spent = await self._read("spend", overview.spent(first, last, SPENDERS))
@@ -412,7 +429,7 @@ class Board:
         past = self._rows.past
         assert past is not None
         named = snapshot.Day(self._named(past.today), self._rows.today)
-        return snapshot.exits_json([*past.days, named], self.sources.rules.zone_name)
+        return snapshot.exits_json([*reversed(past.days.values()), named], self.sources.rules.zone_name)
 
     def _trends(self) -> Json:
         return snapshot.trends_json(self._rows.trends, self._rows.spent, self.sources.names.person)
@@ -435,12 +452,20 @@ class Board:
     async def _before(self, now: int) -> _Past:
         """The days before today: they change no more, but for an end that was stored late."""
         start, moment, past = self._day(now)[0], self.sources.clock.monotonic(), self._rows.past
-        if past is not None and past.today == start and moment - past.at < SLOW_SECONDS:
+        if past is not None and past.today == start and past.whole and moment - past.at < SLOW_SECONDS:
             return past
-        known, days = {} if past is None else past.known, self._days()[:-1]
-        found = {begin: known.get(begin) or await self._ended(begin, stop) for begin, stop in days}
-        over = {begin: found[begin] for begin, stop in days if now - stop > LATE_MS and found[begin].exits}
-        return _Past(start, moment, [*found.values()], over)
+        found, looked = dict[int, snapshot.Day](), 0
+        for begin, stop in reversed(self._days()[:-1]):
+            if looked > TURNS_A_LOOK:
+                self._more = True
+                break
+            day = past.days.get(begin) if past is not None else None
+            # what may change still, or was empty, is looked up again: once they are all there
+            if day is None or (past is not None and past.whole and not (now - stop > LATE_MS and day.exits)):
+                day = await self._ended(begin, stop)
+                looked += sum(one.count for one in day.exits)
+            found[begin] = day
+        return _Past(start, moment, found, not self._more)
 
     async def _ended(self, begin: int, stop: int) -> snapshot.Day:
         return snapshot.Day(

@@ -5,6 +5,8 @@ Needs the operators' key; without one, only callers on this machine are served (
 
 from __future__ import annotations
 
+import asyncio
+
 import orjson
 from aiohttp import web
 
@@ -41,7 +43,8 @@ class Admin:
         return json_response(await self._look.status())
 
     async def _people(self, _: web.Request) -> web.Response:
-        return json_response({"people": [access.table_of(row) for row in await self._chats.members.everybody()]})
+        people = await self._chats.members.everybody()  # of whom there may be very many
+        return await asyncio.to_thread(lambda: json_response({"people": [access.table_of(row) for row in people]}))
 
     async def _decide(self, request: web.Request) -> web.Response:
         try:

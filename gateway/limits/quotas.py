@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -24,6 +24,7 @@ from adapters.contract.pacing import worth_saying
 from agent_core.beside import beside
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import (
+    AT_ONCE,
     ON_DISK,
     Amounts,
     Full,
@@ -41,7 +42,7 @@ from agent_core.store.errors import StorageUnavailable
 from agent_core.text.tongue import speak
 from agent_core.tools.base import NoRoom
 from agent_core.tools.builtin.notes import ENTRY_BYTES, LISTS
-from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
+from gateway.limits.diskuse import Counted, CountStopped, Owners, Stop, count_all, count_folder
 from gateway.limits.incoming import Incoming, holder_of, whose_share
 from gateway.limits.whose import ROOMS, shown, workspace_of
 
@@ -269,13 +270,8 @@ class Quotas:
 
         Settings and approvals that are kept in the same place are nothing that is remembered for anybody, and no `forget` removes them.
         """
-        found: Counter[str] = Counter()
-        for scope, kind, size, entries in await self._memories(of):
-            if kind not in COUNTED:
-                continue
-            owner = scope.rpartition("/")[0] if kind == LISTS else scope
-            found[holder_of(owner)] += size + entries * ENTRY_BYTES
-        return dict(found)
+        rows = await self._memories(of)
+        return await asyncio.to_thread(_added_up, rows) if len(rows) > AT_ONCE else _added_up(rows)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -308,23 +304,29 @@ class Quotas:
         roots = (self._workspaces, self._workspaces / ROOMS, self._spool)
         counted = await asyncio.to_thread(count_all, self._state, roots, stop or Stop())
         await asyncio.to_thread(self._owners.tidy)
-        found: dict[str, dict[QuotaKind, int]] = {}
-        for folder, use in counted.folders.items():
-            holder = self._owners.holder(folder)
-            if holder:
-                its = found.setdefault(holder, {})
-                if folder.parent == self._spool:
-                    its[QuotaKind.SPOOL] = its.get(QuotaKind.SPOOL, 0) + use.size + BLOCK_OF_FOLDER
-                else:
-                    its[QuotaKind.WORKSPACE] = its.get(QuotaKind.WORKSPACE, 0) + use.size
-                    its[QuotaKind.FILES] = its.get(QuotaKind.FILES, 0) + use.files
-        for holder, size in (await self._remembered()).items():
-            found.setdefault(holder, {})[QuotaKind.MEMORY] = size
-        self.ledger.end_count(counted.whole, found)
+        found = await asyncio.to_thread(self._by_holder, counted, await self._remembered())
+        for _ in self.ledger.end_count(counted.whole, found):
+            await asyncio.sleep(0)
         self.counted = True
         log.info(
             "quota.counted", used=self.ledger.whole(), holders=len(found), seconds=round(self._clock.monotonic() - began, 2)
         )  # fmt: skip
+
+    def _by_holder(self, counted: Counted, remembered: Mapping[str, int]) -> dict[str, dict[QuotaKind, int]]:
+        """In a thread: there may be as many as people."""
+        found: dict[str, dict[QuotaKind, int]] = {}
+        for folder, use in counted.folders.items():
+            if not (holder := self._owners.holder(folder)):
+                continue
+            its = found.setdefault(holder, {})
+            if folder.parent == self._spool:
+                its[QuotaKind.SPOOL] = its.get(QuotaKind.SPOOL, 0) + use.size + BLOCK_OF_FOLDER
+            else:
+                its[QuotaKind.WORKSPACE] = its.get(QuotaKind.WORKSPACE, 0) + use.size
+                its[QuotaKind.FILES] = its.get(QuotaKind.FILES, 0) + use.files
+        for holder, size in remembered.items():
+            found.setdefault(holder, {})[QuotaKind.MEMORY] = size
+        return found
 
     # ------------------------------------------------------------------ telling
 
@@ -387,6 +389,16 @@ class Quotas:
         if not limit:
             return amount_words(kind, used)
         return speak("{used} of {limit}", used=used_words(kind, used), limit=amount_words(kind, limit))
+
+
+def _added_up(rows: Iterable[tuple[str, str, int, int]]) -> dict[str, int]:
+    """Bytes by holder. Pure."""
+    found: Counter[str] = Counter()
+    for scope, kind, size, entries in rows:
+        if kind in COUNTED:
+            owner = scope.rpartition("/")[0] if kind == LISTS else scope
+            found[holder_of(owner)] += size + entries * ENTRY_BYTES
+    return dict(found)
 
 
 MOST_SAID = 10_000

@@ -5,6 +5,7 @@ Everybody who is known is in memory, as they are stored. Decisions are in `gatew
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 
@@ -80,6 +81,8 @@ class Members:
         self._cut = cut
         self._rules: dict[str, AccountRules] = {}
         self._people: dict[tuple[str, str], PersonRow] = {}
+        self._pending: dict[tuple[str, str], int] = {}
+        """Until when the codes count that strangers were shown. Of all people, who may be many, nobody looks through them for that."""
         self._recent: dict[tuple[str, str], Recent] = {}
         self._changed, self._puts = changed, 0
         self.told: Callable[[str, str, str], None] = lambda _account, _person, _key: None
@@ -89,8 +92,15 @@ class Members:
     async def open(self) -> None:
         """Learn who is known."""
         for row in await read_now(self._store.people.all, lambda: self._puts):
-            self._people[row.account, row.person] = row
+            self._know(row)
         await self.directory.open()
+
+    def _know(self, row: PersonRow) -> None:
+        who = row.account, row.person
+        self._people[who] = row
+        self._pending.pop(who, None)
+        if row.state is PersonState.PENDING:
+            self._pending[who] = row.code_until
 
     async def learn(self) -> None:
         """The same again, where others may have changed it. Whoever may not talk any more is cut off here as well."""
@@ -146,8 +156,8 @@ class Members:
         now = self._clock.now_ms()
         if self.standing_of(origin) is PersonStanding.STRANGER:
             known = self._people.get((account, person.id))
-            pending = sum(p.state is PersonState.PENDING and p.code_until > now for p in self.people())
-            rules = self._rules[account].access
+            self._pending = {who: until for who, until in self._pending.items() if until > now}
+            rules, pending = self._rules[account].access, len(self._pending)
             told = refuse(person, account, origin.kind, rules, known, pending, now, self._ids.seed())
             return MemberRefused("not allowed to talk", told.words, told.row)
         if free:
@@ -185,15 +195,16 @@ class Members:
     async def put(self, row: PersonRow) -> None:
         """Store what is known of a person."""
         await self._store.people.put(row)
-        self._people[row.account, row.person] = row
+        self._know(row)
         self._puts += 1
         self._changed()
 
     async def approve(self, code_or_id: str, by: str) -> PersonRow | None:
         """Let in who was shown this code, or has this id. None if there is nobody."""
         now = self._clock.now_ms()
-        found = access.by_code(self.people(), code_or_id, now)
-        found = found or next((row for row in self.people() if row.person == code_or_id.strip()), None)
+        people = self.people()
+        found = access.by_code(people, code_or_id, now)
+        found = found or next((row for row in people if row.person == code_or_id.strip()), None)
         if found is None:
             return None
         row = access.approved(found, by, now)
@@ -218,7 +229,7 @@ async def everybody_of(store: Store, decided: Sequence[PersonRow]) -> list[Perso
     from gateway.people.keyring import readable
 
     owners = {known.terms.owner for row in await store.apikeys.all() if (known := readable(row)) is not None}
-    return access.everybody(decided, await store.people.spoke(), owners)
+    return await asyncio.to_thread(access.everybody, decided, await store.people.spoke(), owners)
 
 
 def account_of(address: ChatAddress) -> str:

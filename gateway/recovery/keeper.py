@@ -17,7 +17,7 @@ import structlog
 from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock, Ids
 from agent_core.store.deliveries.rows import Delivery
-from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftTurn, TakeUp
+from agent_core.store.sessions.takeups import FIRST_PART, MOST, Charges, LeftMessage, LeftPart, LeftTurn, TakeUp
 from agent_core.store.slices.rows import single
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
 from agent_core.store.turns.rows import OpenTurn
@@ -107,6 +107,8 @@ class Keeper:
         self._held_of: Mapping[str, int] | None = None
         """The slices that were ours when it was looked last what dead nodes hold of budgets."""
         self._began = clock.monotonic()
+        self._parts_from = FIRST_PART
+        """Where the next look begins with parts: a chat, and the place in it."""
         self._unusable: set[int] = set()
         """Commands that nobody here can carry out."""
         self.set_aside: Counter[LeftKind] = Counter()
@@ -217,7 +219,7 @@ class Keeper:
         self._look_at = began + LOOK_SECONDS
         left, slices = self._store.left, self._portion.slices
         epochs = {name: self._portion.epochs[name] for name in slices or () if name in self._portion.epochs}
-        there = await left.everything(slices, parts=self._parts is not None)
+        there = await left.everything(slices, self._parts_from if self._parts is not None else None)
         every = (*there.turns, *there.messages, *there.parts)
         for session in left.lost_sessions - self.aside.known.keys():
             await self.aside.put(session, Damaged("What is open in it cannot be read."))
@@ -246,10 +248,20 @@ class Keeper:
             if (LeftKind.SESSION, queue.session) not in self._open.known:
                 self._runner.unblock(queue)
         self._looked = epochs
+        goes_on = self._pass_parts(there.parts, items)
         early = began - self._began < EARLY_SECONDS
         nothing = not any(one.taken_at is None for one in self._open.known.values())
-        if self._look_at and nothing and not early:  # else something has come while it was looked
+        if self._look_at and nothing and not early and not goes_on:  # else something has come while it was looked
             self._look_at = began + IDLE_SECONDS
+
+    def _pass_parts(self, parts: Sequence[LeftPart], items: Sequence[LeftItem]) -> bool:
+        """The next look goes on behind these if nobody has to take any of them up: they may wait for a platform that is away, and hide what is behind
+        them. Whether there is more behind them."""
+        if any(item.kind is LeftKind.PART for item in items):
+            return False
+        more = len(parts) >= MOST
+        self._parts_from = (parts[-1].surface, parts[-1].place) if more else FIRST_PART
+        return more
 
     def _ours(self, items: Sequence[LeftItem]) -> Sequence[LeftItem]:
         """Those whose slices we still have; the others are not known of any more."""

@@ -1,6 +1,7 @@
-"""What could not be told or shown is found without reading what was.
+"""What could not be told or shown is found without reading what was; and what is kept for good beside memories, without reading those.
 
-None of these indexes has a row of what went well: a turn does not write them. Failed parts are asked for by their time, and were all read and sorted for it.
+A turn writes none of these indexes: two have no row of what went well, and the third has none of memories. Failed parts are asked for by their
+time, and were all read and sorted for it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ def upgrade() -> None:
     where = sa.text("state = 'failed'")
     op.drop_index("failed_deliveries", "deliveries")
     op.create_index("failed_deliveries", "deliveries", ["at"], sqlite_where=where, postgresql_where=where)
+    where = sa.text("kind <> 'memory'")
+    op.create_index("memory_of_kind", "memory", ["kind", "at"], sqlite_where=where, postgresql_where=where)
 
 
 def downgrade() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from agent_core.limits.quotas import (
+    AT_ONCE,
     BLOCK,
     KEPT,
     ON_DISK,
@@ -91,7 +92,7 @@ class Writers(RuleBasedStateMachine):
     def count_everything(self) -> None:
         self.ledger.begin_count()
         whole = sum(self.there[name][kind] for name in self.there for kind in ON_DISK)
-        self.ledger.end_count(whole, {name: dict(found) for name, found in self.there.items()})
+        list(self.ledger.end_count(whole, {name: dict(found) for name, found in self.there.items()}))
 
     @invariant()
     def no_part_is_told_to_be_more_than_the_whole(self) -> None:
@@ -140,7 +141,7 @@ def test_what_everybody_has_is_told_as_quickly_of_many_as_of_few() -> None:
     def calls(holders: int) -> int:
         ledger = QuotaLedger(LIMITS)
         ledger.begin_count()
-        ledger.end_count(holders, {f"h{number}": {QuotaKind.MEMORY: 1} for number in range(holders)})
+        list(ledger.end_count(holders, {f"h{number}": {QuotaKind.MEMORY: 1} for number in range(holders)}))
         counted = 0
 
         def count(_frame: object, event: str, _argument: object) -> None:
@@ -151,11 +152,23 @@ def test_what_everybody_has_is_told_as_quickly_of_many_as_of_few() -> None:
         try:
             assert ledger.totals()[QuotaKind.MEMORY] == holders
             assert ledger.told() == holders
+            assert len(ledger.most(3)) == 3
         finally:
             sys.setprofile(None)
         return counted
 
     assert calls(3) == calls(3_000)
+
+
+def test_while_many_are_counted_others_go_on() -> None:
+    ledger = QuotaLedger(LIMITS)
+    ledger.begin_count()
+    pauses = 0
+    for _ in ledger.end_count(0, {f"h{number}": {QuotaKind.MEMORY: 1} for number in range(3 * AT_ONCE)}):
+        pauses += 1
+        assert isinstance(ledger.hold("h1", {QuotaKind.MEMORY: 1}), int)
+    assert pauses == 3
+    assert ledger.used("h1")[QuotaKind.MEMORY] >= 3
 
 
 def test_the_last_room_is_given_once_and_comes_back_when_it_is_dropped_or_removed() -> None:
@@ -216,12 +229,12 @@ def test_who_writes_during_a_count_of_everything_is_not_counted_away() -> None:
     number = ledger.hold("ada", {QuotaKind.WORKSPACE: 60})
     assert isinstance(number, int)
     ledger.settle(number)
-    ledger.end_count(500, {"ada": {QuotaKind.WORKSPACE: 0}, "bob": {QuotaKind.WORKSPACE: 5}})
+    list(ledger.end_count(500, {"ada": {QuotaKind.WORKSPACE: 0}, "bob": {QuotaKind.WORKSPACE: 5}}))
     assert ledger.used("ada")[QuotaKind.WORKSPACE] == 60
     assert ledger.used("bob")[QuotaKind.WORKSPACE] == 5
     assert ledger.whole() == 560
     ledger.begin_count()
-    ledger.end_count(5, {"bob": {QuotaKind.WORKSPACE: 5}})
+    list(ledger.end_count(5, {"bob": {QuotaKind.WORKSPACE: 5}}))
     assert ledger.used("ada") == {}
     assert [name for name, _ in ledger.most(5)] == ["bob"]
 

@@ -16,7 +16,8 @@ from agent_core.bell import Bell
 from agent_core.limits.budgets import BudgetRules, window
 from agent_core.limits.spend import Budget
 from agent_core.text.redaction import Redactor
-from gateway.console.looking import FRESH_SECONDS, QUIET_SECONDS, Board, Sources
+from gateway.console import looking
+from gateway.console.looking import DAYS, FRESH_SECONDS, QUIET_SECONDS, Board, Sources
 from gateway.console.naming import Names
 from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
 from gateway.console.turns import ConsoleTurns
@@ -24,6 +25,7 @@ from gateway.delivery.outbox import Outbox
 from tests.asked import asked_here
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.statements import told_of
+from tests.steps import fill
 from tests.store.support import FakeClock
 
 NOON = 1_800_014_400_000
@@ -181,3 +183,31 @@ async def test_a_storage_that_goes_away_is_told_and_its_return_too(tmp_path: Pat
             assert (name, "cannot be read" in data["words"]) == ("trouble", True)
         name, _ = parsed(await anext(events))
         assert name == "sections"
+
+
+async def test_a_look_goes_through_no_more_than_some_turns_and_the_days_come_one_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(looking, "TURNS_A_LOOK", 4)
+    day = 24 * 3600_000
+    async with table(tmp_path) as at:
+        old: list[dict[str, object]] = [
+            {"turn": f"t_{n:05}", "session": (await at.rig.store.overview.turns(1))[0].session, "number": 100 + n, "state": "closed", "exit": "answered",
+             "opened_at": NOON - n // 5 * day - 2, "closed_at": NOON - n // 5 * day - 1, "deadline": 0, "first_message": 0, "last_message": 0}
+            for n in range(5 * DAYS)
+        ]  # fmt: skip
+        fill(tmp_path / "db", "turns", old)
+        async with aclosing(at.streams.live()) as events:
+            with asked_here() as first:
+                _, seen = parsed(await anext(events))
+            assert [len(seen[name]["days"]) for name in ("exits", "trends")] == [2, 2]
+            assert not any("anon_1.people" in one for one in first)  # who spent is asked of all days together
+            for count in range(3, DAYS + 1):
+                seen |= parsed(await anext(events))[1]
+                assert [len(seen[name]["days"]) for name in ("exits", "trends")] == [count, count]
+            days = seen["exits"]["days"]
+            assert [one["counts"].get("answered", 0) for one in days] == [5] * DAYS
+            assert days == sorted(days, key=lambda one: one["day"])
+            with asked_here() as asked:
+                await at.minute(events)
+            assert len(asked) <= len(first) + 2 * DAYS

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from agent_core.store.sessions.takeups import MOST
 from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import timed
 from gateway.setaside.takeup import SET_ASIDE, LeftKind
@@ -459,3 +460,26 @@ def held_up(postgres: str, table: str) -> Generator[None]:
             yield
         finally:
             runner.run(conn.close())
+
+
+async def test_what_waits_for_a_platform_that_is_not_there_hides_nothing_that_can_be_shown(tmp_path: Path) -> None:
+    """More than a look reads, of an account that is not configured any more: what came behind it was never taken up."""
+    async with telegram_harness(tmp_path) as platform:
+        ada = platform.person("Ada")
+        private = platform.private(ada)
+        async with running(platform):
+            platform.say(private, ada, "say one")
+            await answer(platform, private, "one")
+            await quiet(platform, private, 1)
+        with closing(sqlite3.connect(database(tmp_path))) as db, db:
+            db.execute("UPDATE deliveries SET state = 'wanted', platform_id = NULL, attempt = 0")
+            names = [str(row[1]) for row in db.execute("PRAGMA table_info(deliveries)") if row[1] != "id"]
+            changed = {"surface": "'discord/9/9/'", "origin": "'t_' || n.value", "place": "n.value"}
+            picked = ", ".join(changed.get(name) or name for name in names)
+            db.execute(
+                f"WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < {2 * MOST}) "  # noqa: S608
+                f"INSERT INTO deliveries ({', '.join(names)}) SELECT {picked} FROM (SELECT * FROM deliveries LIMIT 1), n"
+            )
+        before = len(texts(platform, private))
+        async with running(platform):
+            await platform.until(lambda: len(texts(platform, private)) > before)

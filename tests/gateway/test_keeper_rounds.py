@@ -69,11 +69,11 @@ class Stored:
     def left(self) -> Stored:
         return self
 
-    async def everything(self, slices: Collection[str] | None, *, parts: bool) -> LeftThere:
+    async def everything(self, slices: Collection[str] | None, parts: tuple[str, int] | None) -> LeftThere:
         del slices
         self.looks += 1
         self.meanwhile()
-        return LeftThere(self.turns, self.messages, self.parts if parts else [])
+        return LeftThere(self.turns, self.messages, self.parts if parts is not None else [])
 
     async def dead_among(self, nodes: Collection[int]) -> frozenset[int]:
         return frozenset(nodes) - {LIVING}

@@ -54,7 +54,6 @@ GROW = [
 MAY = {
     "FROM forgets ORDER BY": "whoever was forgotten is read at the start: a row for each, and few",
     "FROM people ORDER BY": "everybody who is known is kept in memory: read at the start",
-    "WHERE memory.kind = ? ORDER BY memory.at": "whether anybody has agreed to something for good: now and then, until somebody has",
     "WHERE memory.scope != ?": "what everybody has is counted in the background",
     "WHERE inbox.received_at < (SELECT nodes.started_at": "from the newest on, up to the first from before the start",
 }

@@ -55,11 +55,44 @@ def turns(count: int, session: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
+def notes(count: int, session: str) -> list[dict[str, object]]:
+    """What is remembered of many."""
+    return [
+        {"scope": f"{session}/{n}", "kind": "memory", "name": "n", "value": b"v", "at": n, "turn": "", "author": "", "writer": "", "others": 0} for n in range(count)
+    ]  # fmt: skip
+
+
+def said(count: int, session: str) -> list[dict[str, object]]:
+    """Messages that were answered."""
+    return [
+        {"account": "api", "platform_key": f"m{n}", "session": session, "arrival": n, "lane": "normal", "body": b"{}", "state": "done", "received_at": n,
+         "person": "", "turn": f"t{n}"}
+        for n in range(1, count)
+    ]  # fmt: skip
+
+
+def times(count: int, session: str) -> list[dict[str, object]]:
+    """Reminders that are to come, much later."""
+    return [
+        {"schedule": f"r_{n:05}", "kind": "reminder", "session_key": session, "surface": "telegram/1/1/", "number": n, "rule": "", "body": b"{}",
+         "next_at": NOW + n * HOUR, "done_to": 0, "state": "active", "rev": 1, "at": n}
+        for n in range(1, count)
+    ]  # fmt: skip
+
+
 CASES: dict[str, tuple[str, Callable[[int, str], list[dict[str, object]]], Asks]] = {
     "how many webhooks wait": ("hooks", hooks, lambda reads: reads.hooks.counts()),
     "which were given up": ("hooks", hooks, lambda reads: reads.hooks.given_up("deploy", 5)),
     "the latest failed parts": ("deliveries", parts, lambda reads: reads.deliveries.failed(20)),
     "parts that failed lately": ("deliveries", parts, lambda reads: reads.deliveries.failed_parts(NOW)),
+    "whether anybody keeps a kind": ("memory", notes, lambda reads: reads.memory.of_kind("instructions", 1)),
+    "what one person has": ("memory", notes, lambda reads: reads.memory.remembered(["nobody"])),
+    "what one keeps of a kind": ("memory", notes, lambda reads: reads.memory.entries("nobody", "memory")),
+    "messages that wait": ("inbox", said, lambda reads: EvidenceReads(reads.asks).waiting()),
+    "turns whose parts wait": ("deliveries", parts, lambda reads: EvidenceReads(reads.asks).undelivered()),
+    "what is overdue": ("schedules", times, lambda reads: EvidenceReads(reads.asks).overdue(NOW)),
+    "what is to come": ("schedules", times, lambda reads: reads.schedules.next_occurrence()),
+    "what is due": ("schedules", times, lambda reads: reads.schedules.due(NOW)),
     "what a person can continue": ("turns", turns, lambda reads: reads.sessions.conversations(["chat"], 10)),
 }
 
@@ -96,6 +129,9 @@ async def test_a_look_of_the_auditor_goes_through_the_latest_calls_alone(
              "used_tokens": 5, "used_nanos": 0, "estimated": 0, "at": at + 1}
             for n, at in enumerate(begun)
         ])  # fmt: skip
+        fill(path, "turns", [
+            one | {"turn": f"t_{n:05}", "opened_at": at, "closed_at": at + 1} for n, (one, at) in enumerate(zip(turns(count, session), begun, strict=True))
+        ])  # fmt: skip
         fill(path, "budgets", [
             {"scope": "day:all", "window": at, "until": at + HOUR, "spent_tokens": 5, "spent_nanos": 0, "held_tokens": 0, "held_nanos": 0,
              "estimated_tokens": 0, "estimated_nanos": 0, "calls": 1, "warned": 0, "at": at}
@@ -117,4 +153,4 @@ async def test_a_look_of_the_auditor_goes_through_the_latest_calls_alone(
             whole = await EvidenceReads(reads.asks).ledger(0)
         assert (len(whole.pots), len(whole.spent), whole.since) == (count, count, 0)
     few, many = took
-    assert many <= 1.2 * few + FREE, f"{few} steps, and {many}"
+    assert many <= 1.2 * few + FREE, f"{few} steps, and {many}: {found.dearest}"

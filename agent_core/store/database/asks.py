@@ -140,10 +140,15 @@ class StoreAsks:
             return await pieces.whole(self.all, bodies)
 
     async def made(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> list[R]:
-        """All rows of an answer, as what they stand for. Raises `Damaged` as well if a row stands for nothing."""
-        rows = await self.all(query)
-        with self.sense():
-            return [make(row) for row in rows]
+        """All rows of an answer, as what they stand for; made where they are read, which is beside the loop on SQLite. Raises `Damaged` as well if a row
+        stands for nothing."""
+
+        def ask(conn: Connection) -> list[R]:
+            rows = conn.execute(query).all()
+            with self.sense():
+                return [make(row) for row in rows]
+
+        return await self._asked(ask)
 
     async def made_always(
         self, query: Select[*tuple[Any, ...]], make: Callable[[Sequence[Any]], R], /, **named: object

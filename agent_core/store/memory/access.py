@@ -28,7 +28,7 @@ _ENTRIES = t.MEMORY.query.where(_m.scope == bindparam("scope", "", _m.scope.type
 
 @cache
 def _of_kind(most: int) -> Select[*tuple[Any, ...]]:
-    return t.MEMORY.query.where(_KIND).order_by(_m.at, _m.scope, _m.name).limit(most)
+    return t.MEMORY.query.where(t.OTHERS_THAN_MEMORIES, _KIND).order_by(_m.at, _m.scope, _m.name).limit(most)
 
 
 class MemoryReads(StoreReading):
@@ -53,7 +53,7 @@ class MemoryReads(StoreReading):
         return found, len(found)
 
     async def of_kind(self, kind: str, most: int = MOST_ENTRIES) -> list[MemoryRow]:
-        """What is kept of a kind, of everybody, the oldest first."""
+        """What is kept of a kind that is not memories, of everybody, the oldest first."""
         return await self._asks.made_always(_of_kind(most), t.MEMORY.make, kind=kind)
 
     async def of_session(self, key: str) -> list[MemoryRow]:

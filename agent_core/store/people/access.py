@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 
 import orjson
 from sqlalchemy import func, select
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import StoreReading
+from agent_core.store.database.asks import Rows, StoreReading
 from agent_core.store.database.keys import among
 from agent_core.store.database.node import Writing
 from agent_core.store.people import links
@@ -36,12 +37,7 @@ class PeopleReads(StoreReading):
         """Whoever asked a turn that is known, who spoke last first."""
         u = t.turns.c
         query = select(u.people, func.max(u.opened_at)).where(u.people != "").group_by(u.people)
-        last: dict[tuple[str, str], int] = {}
-        for people, at in await self._asks.all(query):
-            for account, person in orjson.loads(people):
-                last[account, person] = max(last.get((account, person), 0), at)
-        rows = [PersonRow(*who, PersonState.SPOKE, at=at) for who, at in last.items()]
-        return sorted(rows, key=lambda row: (-row.at, row.account, row.person))
+        return await asyncio.to_thread(_spoke, await self._asks.all(query))
 
     async def places(self) -> list[PlaceRow]:
         """All private chats that are known."""
@@ -51,6 +47,15 @@ class PeopleReads(StoreReading):
         """All joined accounts, in the order in which they were joined."""
         c = t.links.c
         return await self._asks.made(t.LINK.query.order_by(c.at, c.account, c.person), t.LINK.make)
+
+
+def _spoke(rows: Rows) -> list[PersonRow]:
+    last: dict[tuple[str, str], int] = {}
+    for people, at in rows:
+        for account, person in orjson.loads(people):
+            last[account, person] = max(last.get((account, person), 0), at)
+    found = [PersonRow(*who, PersonState.SPOKE, at=at) for who, at in last.items()]
+    return sorted(found, key=lambda row: (-row.at, row.account, row.person))
 
 
 class People(PeopleReads, Writing):

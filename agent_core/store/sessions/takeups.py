@@ -12,7 +12,21 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, and_, bindparam, case, func, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    case,
+    func,
+    select,
+    text,
+    tuple_,
+    update,
+)
 
 from agent_core.records import changed, dataclass
 from agent_core.store import tables as t
@@ -30,7 +44,9 @@ from agent_core.store.slices.sql import rights, slice_in
 from agent_core.store.turns.rows import OpenTurn, TurnState
 
 MOST = 2_000
-"""What one look finds of each kind; what is more is found when that is taken up."""
+"""What one look finds of each kind; what is more is found when that is taken up. Of parts, one look goes on behind another."""
+FIRST_PART = ("", 0)
+"""Behind nothing."""
 PROGRESS = ("ToolReturned",)
 """Rows of a journal that show real progress. A reply is none: it may ask again for the very tool that ends the process."""
 TAKEN_OVER = "TakenOver"
@@ -77,6 +93,8 @@ class LeftPart:
     owner: int | None
     at: int
     suspicion: int
+    place: int = 0
+    """In the order of all parts of its chat."""
     earlier: bool = False
     """It was stored before its conversation came to be its owner's."""
 
@@ -159,7 +177,17 @@ _MESSAGES = (
 )
 _d = t.deliveries.c
 _PARTS = (
-    select(_d.surface, _d.origin, _d.bubble, _d.part, *_session, _d.at, _d.suspicion, _d.epoch < t.sessions.c.epoch)
+    select(
+        _d.surface,
+        _d.origin,
+        _d.bubble,
+        _d.part,
+        *_session,
+        _d.at,
+        _d.suspicion,
+        _d.place,
+        _d.epoch < t.sessions.c.epoch,
+    )
     .join(t.sessions, t.sessions.c.session == _d.session)
     .where(t.OPEN_PARTS)
     .order_by(_d.surface, _d.place)
@@ -167,7 +195,9 @@ _PARTS = (
 _LOOK = (
     _TURNS.order_by(t.turns.c.opened_at).limit(MOST),
     _MESSAGES.order_by(t.inbox.c.arrival).limit(MOST),
-    _PARTS.limit(MOST),
+    _PARTS.where(
+        tuple_(_d.surface, _d.place) >= tuple_(bindparam("chat", "", Text), bindparam("place", 0, BigInteger))
+    ).limit(MOST),
 )
 _m = t.inbox.c
 _NEW_ROWS = (
@@ -213,20 +243,25 @@ class LeftBehind(StoreReading):
         """Sessions with an open turn or a message that cannot be read."""
         return self._asks.lost_keys.get("turns", frozenset()) | self._asks.lost_keys.get("messages", frozenset())
 
-    async def everything(self, slices: Collection[str] | None, *, parts: bool) -> LeftThere:
-        """Open turns, what nobody has done, and, if asked for, `parts` that are not as they should be.
+    async def everything(self, slices: Collection[str] | None, parts: tuple[str, int] | None) -> LeftThere:
+        """Open turns, what nobody has done, and, if asked for, parts that are not as they should be, from this place of a chat on.
 
         That is asked every few seconds for as long as a process lives, so by one question; where something cannot be read, by one each.
         """
+        named: dict[str, object] = dict(zip(("chat", "place"), parts or (), strict=False))
         try:
             queries = [
-                Always(query) if slices is None else Always(_in_given(query), sorted(slices))
-                for query in _LOOK[: 2 + parts]
+                Always(
+                    query if slices is None else _in_given(query),
+                    sorted(slices or ()),
+                    named if query is _LOOK[2] else None,
+                )
+                for query in _LOOK[: 2 + bool(named)]
             ]
             turns, messages, *more = await self._asks.each(*queries) if slices or slices is None else ((), ())
         except Damaged:
             found = await self.turns(slices=slices), await self.messages(slices=slices)
-            return LeftThere(*found, await self.parts(slices) if parts else ())
+            return LeftThere(*found, await self.parts(slices) if named else ())
         self._asks.lost_keys.clear()
         return LeftThere(_turns(turns), _messages(messages), _parts(more[0]) if more else ())
 
