@@ -1,10 +1,13 @@
-"""Dataclasses whose fields and methods are made when they are first used. The same decorator, the same classes.
+"""Dataclasses whose fields and methods are made when they are first used. The same decorator, the same classes, but for one thing: what is `frozen`
+is guarded by the type checker alone.
 
 The standard one looks at each field and compiles six functions for each class as soon as it is defined. A start defines six hundred
 classes, and a plain turn makes objects of a fifth of them: the rest took a quarter of a start and four megabytes for nothing. All that has
 to be known at once are the names of the fields, for slots. What each field is, the standard decorator says of a class that is thrown away.
+A class that refuses to have a field set makes each of its objects by a call a field: of a plain turn's instructions that was one in eighteen, for
+what the type checker has seen of every line before it runs.
 
-Law (tests/agent_core/test_records.py): what is said of a class by either decorator is the same, whatever its fields.
+Law (tests/agent_core/test_records.py): what is said of a class by either decorator is the same, whatever its fields, but that ours lets them be set.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
-from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, get_origin
 
 __all__ = ["LATER", "NONE", "changed", "dataclass", "later", "taken"]
@@ -186,15 +188,6 @@ def _made(cls: type, asked: _Asked) -> type:
 
     for name in late:
         setattr(made, name, _LateMethod(made, name, asked) if name != "__hash__" or asked.frozen else None)
-    if asked.frozen:
-        for name, refuses in (("__setattr__", _no_setattr), ("__delattr__", _no_delattr)):
-            if name in own:
-                raise TypeError(f"Cannot overwrite attribute {name} in class {cls.__name__}")
-            setattr(made, name, refuses)
-        if asked.slots:
-            for name, keeps in (("__getstate__", _getstate), ("__setstate__", _setstate)):
-                if name not in own:
-                    setattr(made, name, keeps)
     if sys.version_info >= (3, 13) and "__replace__" not in own:
         setattr(made, "__replace__", dataclasses.replace)  # noqa: B010
     return made
@@ -298,13 +291,9 @@ def _init(cls: type, fields: Sequence[dataclasses.Field[Any]], asked: _Asked) ->
             value = f"{other}()" if made else other
         else:
             continue
-        slot = getattr(cls, name, None)
-        if not asked.frozen:
+        if cls.__setattr__ is object.__setattr__:
             body.append(f"{me}.{name} = {value}")
-        elif isinstance(slot, MemberDescriptorType):  # takes half as long as to look for it by its name
-            known[f"__dataclass_set_{name}__"] = slot.__set__
-            body.append(f"__dataclass_set_{name}__({me}, {value})")
-        else:
+        else:  # the standard decorator's above, or its own
             body.append(f"__dataclass_set__({me}, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append(f"{me}.__post_init__()")
@@ -335,30 +324,3 @@ def _written(cls: type, head: str, body: Sequence[str], known: Mapping[str, obje
     found: dict[str, Any] = {}
     exec("\n".join([*lines, f" return {head.partition('(')[0]}"]), scope, found)  # noqa: S102 - names of fields alone
     return found["made"](**known)
-
-
-def _no_setattr(self: object, name: str, value: object) -> None:
-    if _is_frozen(self, name):
-        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-    object.__setattr__(self, name, value)
-
-
-def _no_delattr(self: object, name: str) -> None:
-    if _is_frozen(self, name):
-        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-    object.__delattr__(self, name)
-
-
-def _is_frozen(instance: Any, name: str) -> bool:
-    """All of an object of the class itself; of one of a class that is derived from it, the fields."""
-    is_of_it = "__dataclass_fields__" in vars(instance.__class__)
-    return is_of_it or any(field.name == name for field in dataclasses.fields(instance))
-
-
-def _getstate(self: Any) -> list[object]:
-    return [getattr(self, field.name) for field in dataclasses.fields(self)]
-
-
-def _setstate(self: Any, state: list[object]) -> None:
-    for field, value in zip(dataclasses.fields(self), state, strict=True):
-        object.__setattr__(self, field.name, value)

@@ -23,7 +23,7 @@ from agent_core.driver.closing import TurnIdentity, TurnJournal, closing_of, end
 from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.turntime import TurnTime
 from agent_core.driver.watcher import Outlet, TurnSeen
-from agent_core.driver.work import Work, World
+from agent_core.driver.work import Contexts, Work, World
 from agent_core.failures.exits import Exit, InternalError
 from agent_core.journal.rows import recorded
 from agent_core.jsonvalue import Json
@@ -33,7 +33,7 @@ from agent_core.records import NONE
 from agent_core.store.store import Fenced
 from agent_core.store.turns.rows import IntendedCall, OpeningTurn
 from agent_core.text.wellformed import storable
-from agent_core.tools.base import Purse, ToolContext, ToolStatus
+from agent_core.tools.base import Purse, ToolStatus
 from agent_core.tools.registry import ArgumentsUnreadable, NoSuchTool, Runnable, ToolChanged, changed_words
 from agent_core.turn.effects import (
     AskApproval,
@@ -112,7 +112,7 @@ class TurnDriver:
         world: World,
         identity: TurnIdentity,
         caller: ModelCaller,
-        context: Callable[[str, Callable[[str], None]], ToolContext],
+        contexts: Contexts,
         outlet: Outlet | None = None,
     ) -> None:
         self._world = world
@@ -142,7 +142,7 @@ class TurnDriver:
         self._journal = TurnJournal(
             world.store, world.clock, identity, self.seen, self, world.closer.herald, world.afar
         )
-        self._work = Work(world, identity, caller, context, self.seen, self)
+        self._work = Work(world, identity, caller, contexts, self.seen, self)
 
     @property
     def turn(self) -> Turn:

@@ -103,11 +103,12 @@ class Boss(Protocol):
         ...
 
 
-Contexts = Callable[[str, Callable[[str], None]], ToolContext]
-"""Makes what a tool is given, from its call and what hears how far it is."""
+Contexts = Callable[[], ToolContext]
+"""Gives what all calls of a turn are given alike."""
 
 
-def _unheard(_: str) -> None: ...
+def unheard(_: str) -> None:
+    """Nobody wants to know how far a call is."""
 
 
 NOT_ASKED_ON = frozenset({"api"})
@@ -149,9 +150,10 @@ class Work:
         """Something runs."""
         return bool(self._tasks)
 
-    def context(self, call: str, heartbeat: Callable[[str], None] = _unheard) -> ToolContext:
+    def context(self, call: str, heartbeat: Callable[[str], None] = unheard, **more: object) -> ToolContext:
         """What a tool is given with a call."""
-        return self._contexts(call, heartbeat)
+        key = f"{self._identity.turn}:{call}"
+        return changed(self._contexts(), call=call, key=key, heartbeat=heartbeat, **more)
 
     def checked(self, effect: RunTool) -> Checked:
         """Whether a call can run, by what the turn knows of its tool."""
@@ -367,9 +369,9 @@ class Work:
             await kept
 
         checked = self._still(effect)
-        context = self.context(effect.call, heartbeat)
-        context = changed(
-            context,
+        context = self.context(
+            effect.call,
+            heartbeat,
             intention=effect.intention,
             again=effect.again,
             intend=intend,

@@ -182,8 +182,10 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
         doubting=turn.settings.doubts_the_finish,
         content_counts=turn.settings.takes_nothing_for_an_end,
     )
-    broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY, detail=event.reason[:40])
-    early = replace(broke, detail="")
+
+    def broke(cause: BreakCause = BreakCause.ENDED_EARLY, detail: str = "") -> CallBroke:
+        return CallBroke(at=at, cause=cause, detail=detail)
+
     if kind in _ENDED_WELL and _was_whole(turn, well=True):
         return _text(turn, at, reads)
     if (
@@ -193,35 +195,33 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
         and turn.settings.takes_nothing_for_an_end
         and sees_nothing(draft.own_text)
     ):
-        return _nothing(turn, Failure.EMPTY, early, reads)
+        return _nothing(turn, Failure.EMPTY, broke(), reads)
     match kind:
         case ReplyKind.TEXT:
             return _text(turn, at, reads)
         case ReplyKind.TOOLS if _not_for_programs(turn):
-            return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.UNREADABLE_CALL))
+            return _failed(turn, Failure.IN_TOOL_CALL, broke(BreakCause.UNREADABLE_CALL, event.reason[:40]))
         case ReplyKind.TOOLS:
             return [*_helped(turn), _tools(turn, at)]
         case ReplyKind.EMPTY | ReplyKind.THINKING_ONLY:
             failure = Failure.EMPTY if kind is ReplyKind.EMPTY else Failure.THINKING_ONLY
-            return _nothing(turn, failure, early, reads)
+            return _nothing(turn, failure, broke(), reads)
         case ReplyKind.LENGTH | ReplyKind.LENGTH_IN_TOOL_CALL:
             in_call = kind is ReplyKind.LENGTH_IN_TOOL_CALL
             if turn.settings.client_output_limit:
                 record = exits.ToolCallCutByLength if in_call else exits.CutByLength
                 return [ended(turn, at, record(limit_was_asked=True), dropped=draft.call_names)]
-            return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, early)
+            return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, broke())
         case ReplyKind.FILTERED:
-            return _filtered_midway(turn, at) or _failed(
-                turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED)
-            )
+            return _filtered_midway(turn, at) or _failed(turn, Failure.REQUEST, broke(BreakCause.REFUSED))
         case ReplyKind.CALL_MISSING:
-            return _call_missing(turn, early, reads)
+            return _call_missing(turn, broke(), reads)
         case ReplyKind.CONTRADICTED:
-            return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.UNREADABLE_CALL))
+            return _failed(turn, Failure.IN_TOOL_CALL, broke(BreakCause.UNREADABLE_CALL, event.reason[:40]))
         case ReplyKind.UNCERTAIN:
-            return _broke(turn, broke, reads)
+            return _broke(turn, broke(detail=event.reason[:40]), reads)
         case ReplyKind.ERROR:
-            return _broke(turn, replace(broke, cause=BreakCause.ERROR_IN_STREAM), reads)
+            return _broke(turn, broke(BreakCause.ERROR_IN_STREAM, event.reason[:40]), reads)
         case _:
             assert_never(kind)
 

@@ -202,7 +202,7 @@ class Loops:
     def _rounds(self, period: int) -> int:
         """How many whole rounds of `period` calls end the trail; 0 if the calls of a round are all the same."""
         cycle = self._trail[-period:]
-        if len(cycle) < period or all(passed.same(cycle[0]) for passed in cycle):
+        if len(cycle) < period or all(passed.same(cycle[0]) for passed in cycle[1:]):
             return 0
         rounds = 1
         while True:

@@ -183,7 +183,8 @@ def _view(turn: Standing, now: int, language: str) -> View:
                         Bubble(f"{entry.key}{ASKED}", BubbleKind.DECIDED, words, final=True, tool=entry.name)
                     )
                 bubbles.append(_activity(entry, now, language))
-                bubbles += _questions(entry)
+                if entry.intention is not None:
+                    bubbles += _questions(entry)
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
                     words = unsure_words(entry.name, entry.status, entry.doubt)
                     bubbles.append(Bubble(f"{entry.key}.unsure", BubbleKind.NOTE, words, final=True))
@@ -287,8 +288,6 @@ def _activity(activity: Activity, now: int, language: str) -> Bubble:
 
 def _questions(activity: Activity) -> list[Bubble]:
     """What the call has asked the person."""
-    if activity.intention is None:
-        return []
     running = activity.state is ActivityState.RUNNING
     return [
         Bubble(

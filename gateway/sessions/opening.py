@@ -20,6 +20,7 @@ from agent_core.driver.driver import TurnDriver, World
 from agent_core.driver.media import MediaKeeper
 from agent_core.driver.modelcalls import ModelCaller, client_tools
 from agent_core.driver.spending import Spending
+from agent_core.driver.work import unheard
 from agent_core.failures.known import Known
 from agent_core.failures.leftout import LeftOut, looked_at
 from agent_core.failures.notices import NotStarted
@@ -29,7 +30,7 @@ from agent_core.learning.incidents import IncidentRules
 from agent_core.limits.retention import Keep
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient
-from agent_core.records import changed, dataclass
+from agent_core.records import dataclass
 from agent_core.rules.consents import Kind
 from agent_core.settings import Route, TurnSettings
 from agent_core.store.inbox.rows import InboxState
@@ -446,22 +447,22 @@ class TurnOpener:
 
         known: ToolContext | None = None  # what all calls of the turn have alike is found out once
 
-        def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
+        def contexts() -> ToolContext:
             nonlocal known
             if known is not None:
-                return changed(known, call=call, key=f"{turn}:{call}", heartbeat=heartbeat)
+                return known
             workspace = self._workspace(first)
             known = ToolContext(
                 turn=turn,
-                call=call,
-                key=f"{turn}:{call}",
+                call="",
+                key="",
                 workspace=workspace,
                 memory_scope=standing.scope(memory_of(first)),
                 memories=standing.memories(memories_of(first, self.settings.memory_writers)),
                 author=asker_of(first),
                 writer=first.chat.person.name if isinstance(first, FromChat) else "",
                 clock=clock,
-                heartbeat=heartbeat,
+                heartbeat=unheard,
                 skills=standing.skills,
                 space=self.counting.space(first, workspace),
                 purse=caller.spending,
@@ -469,7 +470,7 @@ class TurnOpener:
             return known
 
         outlet = outlet_for(self.chats, first, turn, session, epoch)
-        return TurnDriver(self.world, identity, caller, context, outlet)
+        return TurnDriver(self.world, identity, caller, contexts, outlet)
 
     async def load_memory(self, queue: SessionQueue) -> None:
         """The session's earlier turns, once a queue."""

@@ -15,7 +15,7 @@ from agent_core.driver import closing
 from agent_core.driver.closing import FLUSH_SECONDS, SOON_SECONDS, Closer, NoHerald, TurnIdentity, TurnJournal
 from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.watcher import NobodyAfar
-from agent_core.driver.work import World
+from agent_core.driver.work import World, unheard
 from agent_core.failures.exits import ExitCode
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.sessions.asides import Fresh
@@ -293,8 +293,8 @@ class Run:
             raise
         return ToolOutcome(ToolStatus.OK, "done")
 
-    def _context(self, call: str, heartbeat: Any) -> ToolContext:
-        return ToolContext("t", call, f"t:{call}", Path("nowhere"), "m", CLOCK, heartbeat)
+    def _context(self) -> ToolContext:
+        return ToolContext("t", "", "", Path("nowhere"), "m", CLOCK, unheard)
 
 
 async def test_what_is_begun_is_stored_before_and_what_comes_late_changes_nothing() -> None:

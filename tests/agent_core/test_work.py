@@ -14,7 +14,7 @@ import pytest
 from agent_core.driver import work
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.watcher import TurnSeen
-from agent_core.driver.work import Work, World
+from agent_core.driver.work import Work, World, unheard
 from agent_core.jsonvalue import Json
 from agent_core.model.reach import AskedByOthers
 from agent_core.ports import SystemClock, SystemIds
@@ -122,8 +122,8 @@ class Turns:
         self.ran += 1
         return await self.does(context) if self.does is not None else ToolOutcome(ToolStatus.OK, "done")
 
-    def _context(self, call: str, heartbeat: Callable[[str], None]) -> ToolContext:
-        return ToolContext("t", call, f"t:{call}", Path("nowhere"), "m", CLOCK, heartbeat)
+    def _context(self) -> ToolContext:
+        return ToolContext("t", "", "", Path("nowhere"), "m", CLOCK, unheard)
 
     async def perform(self, effect: Effect) -> None:
         self.work.perform(effect)
