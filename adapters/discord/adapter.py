@@ -419,8 +419,8 @@ class DiscordAdapter:
         match event:
             case Began(shard):
                 await self._missed.began(shard)
-            case Complete(shard):
-                await self._missed.complete(client, shard)
+            case Complete(shard, server):
+                await self._missed.complete(client, shard, server)
             case Brought(kind, data):
                 return await self._take(client, kind, data, channel=await self._asked_for(client, kind, data))
         return None

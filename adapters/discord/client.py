@@ -110,11 +110,13 @@ class BotClient(discord.Client):
         self.turn: Callable[[], Awaitable[None]] | None = None
         """Waits until a session may be begun. The library's own waits each time but the first; it knows of no other connection."""
         self._may_begin = False
+        self._servers_told = True
+        """Of the session that is served: what else becomes available was out of reach."""
         self.places: dict[int, Any] = {}
         """Channels that were asked for, because the session was begun by somebody else, who was told of them."""
         super().__init__(**options)
 
-    def dispatch(self, event: str, /, *_: Any, **__: Any) -> None:
+    def dispatch(self, event: str, /, *what: Any, **_: Any) -> None:
         """Called by the library with each of its own events."""
         if event == "socket_raw_receive":
             self._ears.alive()
@@ -124,9 +126,13 @@ class BotClient(discord.Client):
             event == "connect"
         ):  # a session has begun, and nothing of it was told yet: only now are the cursors those from before the gap
             self.resumes = None
+            self._servers_told = False
             self._ears.happened(Began(self.shard_id))
         elif event == "ready":  # the servers of a session are known
+            self._servers_told = True
             self._ears.happened(Complete(self.shard_id))
+        elif event == "guild_available" and self._servers_told:
+            self._ears.happened(Complete(self.shard_id, what[0].id))
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Called by the library before a session is begun."""

@@ -31,9 +31,10 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """The servers of a connection are known."""
+    """The servers of a connection are known; or one of them, that was out of reach until now."""
 
     shard: int | None
+    server: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

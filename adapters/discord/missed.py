@@ -81,6 +81,8 @@ class DiscordGaps:
         """Connection → up to where everything was heard, as it is stored."""
         self._from: dict[int, int] = {}
         """The same, when its first session began."""
+        self._since: dict[int | None, int] = {}
+        """The same, when its session began."""
         self._gap_ms = 0
         """When the last gap was noticed."""
         self._incomplete: set[int | None] = set()
@@ -121,20 +123,24 @@ class DiscordGaps:
             self._heard[shard or 0] = first
             await self._note_heard(shard or 0, first)
         self._from.setdefault(shard or 0, self._heard[shard or 0])
+        self._since[shard] = min(self._heard.values()) if shard is None else self._heard[shard]
         return marks
 
     def _concerns(self, channel: str, shard: int | None) -> bool:
         known = self._shards.get(channel)
         return shard is None or known is None or known == shard
 
-    async def complete(self, client: discord.Client, shard: int | None) -> None:
-        """The servers are known: their channels without a cursor, and people whose chats are not known, are looked at."""
-        heard = min(self._heard.values()) if shard is None else self._heard[shard]
-        fresh = [(str(place.id), heard) for place in self._fresh(client, shard, heard)]
+    async def complete(self, client: discord.Client, shard: int | None, server: int | None = None) -> None:
+        """The servers are known: their channels without a cursor, and people whose chats are not known, are looked at; or all channels of the one
+        `server` that was out of reach."""
+        heard = self._since[shard]
+        fresh = self._fresh(client, shard, server, heard)
         if len(fresh) > MOST_PLACES:
             log.warning("discord.gap_too_wide", channels=len(fresh))
         self._backlog.add(fresh[:MOST_PLACES])
         self._backlog.add(fresh[MOST_PLACES:], leisure=1.0)
+        if server is not None:
+            return
         if not shard:
             people = [one for one in await self._intake.allowed(self._name) if one.isdigit() and one not in self._met]
             for number, person in enumerate(people, start=1):
@@ -142,17 +148,21 @@ class DiscordGaps:
                 self._backlog.add([(f"{PERSON}{person}", heard)], self._gap_ms, pause_seconds=pause)
         self._incomplete.discard(shard)
 
-    def _fresh(self, client: discord.Client, shard: int | None, heard: int) -> list[Any]:
-        """Channels and threads that were never read, and in which something was said since."""
-        found = [
+    def _fresh(
+        self, client: discord.Client, shard: int | None, server: int | None, heard: int
+    ) -> list[tuple[str, int]]:
+        """Channels and threads in which something was said since, with their marks: those that were never read; of the one server all."""
+        seen = self._backlog.seen
+        places = [
             place
             for guild in client.guilds
-            if shard is None or guild.shard_id == shard
-            for place in (*guild.text_channels, *guild.threads)
-            if (place.last_message_id or 0) > heard and str(place.id) not in self._backlog.seen
+            if (shard is None or guild.shard_id == shard) and server in (None, guild.id)
+            for place in (*guild.text_channels, *guild.voice_channels, *guild.stage_channels, *guild.threads)
+            if server is not None or str(place.id) not in seen
         ]
-        found.sort(key=lambda place: -(place.last_message_id or 0))
-        return found
+        places.sort(key=lambda place: -(place.last_message_id or 0))
+        marks = [(place.last_message_id or 0, str(place.id), seen.get(str(place.id), heard)) for place in places]
+        return [(place, mark) for last, place, mark in marks if last > mark]
 
     # ------------------------------------------------------------------ for what comes in
 

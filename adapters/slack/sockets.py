@@ -112,6 +112,7 @@ class Sockets:
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled; `up` is called when the first is open. Raises `AdapterDown` or `CallFailed` if there is none."""
+        slots: list[asyncio.Task[None]] = []
         async with aiohttp.ClientSession() as http:
             try:
                 first = await self._dial(http)
@@ -127,6 +128,7 @@ class Sockets:
                     task.result()
             finally:
                 await self._end()
+                await asyncio.gather(*slots, return_exceptions=True)  # several may have failed: one of them is told
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

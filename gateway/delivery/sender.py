@@ -214,6 +214,7 @@ class Sender:
     async def _keep_sent(self, part: Part) -> None:
         await self._ledger.keep(part)
         self.receipt(part)
+        await self._shared.troubles.back(self._ledger)
 
     def receipt(self, part: Part) -> None:
         """Say that a part was sent that will not change any more; a status, which comes and goes, has no receipt."""

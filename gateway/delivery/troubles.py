@@ -14,13 +14,15 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.text.tongue import known_sentence, sentence, speak, speaking
 from gateway.delivery.ledger import Ledger
+from gateway.delivery.owners import Owner
 
 log = structlog.get_logger("delivery")
 
 BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT, Cause.NO_THREAD)
 """They are of the whole chat, or of a thread after which the chat itself would not take it either."""
+_ANSWERS = (ContentKind.TEXT, ContentKind.FILE)
 MOST = 50
-"""How many surfaces with trouble are remembered for `status`."""
+"""How many surfaces with trouble are remembered, for `status` and for when it is over."""
 STILL_THERE = sentence(
     "It is still in the workspace: ask for it in smaller files, packed, or for what matters in it as text here."
 )
@@ -47,6 +49,8 @@ class SurfaceTroubles:
     def __init__(self, clock: Clock, tell_privately: TellPrivately) -> None:
         self.known: dict[str, SurfaceTrouble] = {}
         """By surface, the oldest first."""
+        self._unsaid: dict[str, tuple[Owner, Part, CallFailed]] = {}
+        """The first part of an answer that such a surface did not take: missed there as soon as it takes something again. A restart forgets it."""
         self._clock = clock
         self._tell_privately = tell_privately
 
@@ -58,6 +62,11 @@ class SurfaceTroubles:
     def over(self, surface: str) -> None:
         """Something was delivered there."""
         self.known.pop(surface, None)
+
+    async def back(self, ledger: Ledger) -> None:
+        """A surface has taken something: what of an answer was refused there before is missed in words."""
+        if unsaid := self._unsaid.pop(ledger.surface, None):
+            await self._say_so(ledger, *unsaid)
 
     async def given_up(self, address: ChatAddress, ledger: Ledger, part: Part, error: CallFailed) -> None:
         """A part was refused for good."""
@@ -76,18 +85,22 @@ class SurfaceTroubles:
         # A chat that takes no files may take words; whether it does is told by the notice.
         no_files = part.content.kind is ContentKind.FILE and error.cause is Cause.NO_RIGHTS
         if error.cause in BLOCKED_CAUSES and not no_files:
+            if part.content.kind in _ANSWERS:
+                self._unsaid.setdefault(ledger.surface, (ledger.owners[part.row.origin], part, error))
+                while len(self._unsaid) > MOST:
+                    del self._unsaid[next(iter(self._unsaid))]
             if notice or not known:
                 await self._tell_privately(address, part, error)
             return
         if not notice:  # never a notice about a notice
-            await self._say_so(ledger, part, error)
+            await self._say_so(ledger, ledger.owners[part.row.origin], part, error)
 
-    async def _say_so(self, ledger: Ledger, part: Part, error: CallFailed) -> None:
+    async def _say_so(self, ledger: Ledger, owner: Owner, part: Part, error: CallFailed) -> None:
         """In the same chat: what of the turn could not be shown there, and why."""
         with speaking(part.content.language):
             words = _not_sent_words(part.content, error)
         name = f"failed.{part.row.bubble}.{part.row.part}"
-        origin, owner = f"{part.row.origin}!{name}", ledger.owners[part.row.origin]
+        origin = f"{part.row.origin}!{name}"
         said = WantedPart(
             name, 0, Content(ContentKind.ASIDE, Styled(words), language=part.content.language), final=True
         )

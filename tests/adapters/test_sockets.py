@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import WSMsgType, web
 
+from adapters.contract.chat import CallFailed, Fate
 from adapters.slack import sockets
 from adapters.slack.sockets import Sockets
 
@@ -99,6 +101,36 @@ async def test_a_socket_that_ends_without_a_word_leaves_a_gap_though_another_sta
         await until(lambda: made.alive == 2)
         assert gaps == ["gap"]
         assert made.whole
+
+
+async def test_when_all_sockets_end_and_none_can_be_opened_one_failure_is_told() -> None:
+    """And none is left for the loop to complain of, long after."""
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["message"]))
+    await none_can_be_opened()
+    gc.collect()
+    await asyncio.sleep(0)
+    assert complaints == []
+
+
+async def none_can_be_opened() -> None:
+    both, refused = asyncio.Barrier(2), asyncio.Event()
+
+    async def dialled() -> str:
+        if refused.is_set():
+            await both.wait()  # so that both are refused at once
+            raise CallFailed(Fate.REFUSED, "invalid auth")
+        return server.url
+
+    async with slack() as server:
+        made = Sockets(2, dialled, takes)
+        running = asyncio.create_task(made.run(lambda: None))
+        await until(lambda: made.alive == 2 and len(server.open) == 2)
+        refused.set()
+        for one in [*server.open]:
+            await one.close()
+        with pytest.raises(CallFailed):
+            await running
 
 
 async def test_whether_somebody_else_has_sockets_is_what_the_last_greeting_says() -> None:

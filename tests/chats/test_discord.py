@@ -17,6 +17,7 @@ from tests.chats.harness import answer, quiet, running, starting, status, status
 from tests.fakes.common import Answer, LoseAnswer
 from tests.fakes.discord import Close, Op, Route, flood, shield_ban
 from tests.fakes.discord.faults import VIA
+from tests.fakes.discord.objects import NO_PERMISSION
 
 
 @pytest.fixture
@@ -113,6 +114,23 @@ async def test_messages_that_were_deleted_together_while_they_wait_are_not_answe
         discord.say(group, ada, "say last", mention=True)
         await answer(discord, group, "last")
         assert "never" not in "".join(texts(discord, group))
+
+
+async def test_where_rights_were_missing_for_a_part_of_an_answer_it_is_missed_when_they_are_there(
+    discord: DiscordHarness,
+) -> None:
+    """Who asked was told so in private; whoever reads the channel sees no hole either."""
+    ada = discord.person("Ada")
+    group = discord.group(ada)
+    async with running(discord) as up:
+        discord.say(group, ada, "hold on", mention=True)
+        await asyncio.wait_for(discord.model.holding.wait(), 60)
+        discord.silence(group)
+        discord.model.release()
+        await status_until(up.url, lambda told: bool(told["troubled_chats"]))
+        discord.fake.people.permit(group, denied=NO_PERMISSION)
+        discord.say(group, ada, "say again", mention=True)
+        await answer(discord, group, "A part of the answer could not be sent: Missing Permissions")
 
 
 async def test_an_edit_that_adds_the_name_is_a_message_once_and_of_a_day_at_most(

@@ -16,7 +16,18 @@ from tests.chats.harness import answer, quiet, running, status, texts
 from tests.chats.model import scripted_model
 from tests.chats.refused_oddly import PAGE
 from tests.fakes.common import Answer, LoseAnswer
-from tests.fakes.discord import LIKE_THE_SERVER, Channel, Close, DiscordFake, Op, Route, User, flood, server_error
+from tests.fakes.discord import (
+    LIKE_THE_SERVER,
+    Channel,
+    ChannelKind,
+    Close,
+    DiscordFake,
+    Op,
+    Route,
+    User,
+    flood,
+    server_error,
+)
 from tests.fakes.discord.ids import shard_of
 
 library: Any = discord_library
@@ -128,6 +139,63 @@ async def test_a_channel_that_was_never_read_is_found_by_its_last_message(discor
         await answer(discord, group, "new here", 20)
         await quiet(discord, group, 3)
         assert texts(discord, group) == ["new here"]
+
+
+async def test_what_was_said_in_a_voice_channel_that_was_never_read_is_found(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    group = discord.group(ada)
+    assert group.guild is not None
+    voice = discord.fake.people.channel(group.guild, "lounge", kind=ChannelKind.VOICE)
+    async with running(discord):
+        discord.say(group, ada, "say one", mention=True)
+        await answer(discord, group, "one")
+    discord.say(voice, ada, "say by voice", mention=True)
+    async with running(discord):
+        await answer(discord, voice, "by voice", 20)
+
+
+async def test_what_was_missed_in_a_server_that_comes_late_is_read_when_it_comes(discord: DiscordHarness) -> None:
+    """A session begins without it; meanwhile the others go on."""
+    ada = discord.person("Ada")
+    group, new, elsewhere = (discord.group(ada) for _ in range(3))
+    async with running(discord):
+        discord.say(group, ada, "say one", mention=True)
+        await answer(discord, group, "one")
+        outage(discord, group, new)
+    for one in (group, new):
+        discord.say(one, ada, "say two", mention=True)
+    async with running(discord):
+        discord.say(elsewhere, ada, "say here", mention=True)
+        await answer(discord, elsewhere, "here", 20)
+        await recovered(discord, group, new)
+        await quiet(discord, group)
+        assert texts(discord, group) == ["one", "two"]
+
+
+async def test_what_was_said_while_a_server_was_out_of_reach_is_read(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    group, new = discord.group(ada), discord.group(ada)
+    async with running(discord):
+        discord.say(group, ada, "say one", mention=True)
+        await answer(discord, group, "one")
+        outage(discord, group, new)
+        for one in (group, new):
+            discord.say(one, ada, "say two", mention=True)
+        await recovered(discord, group, new)
+
+
+def outage(discord: DiscordHarness, *groups: Channel) -> None:
+    for one in groups:
+        assert one.guild is not None
+        discord.fake.people.outage(one.guild)
+
+
+async def recovered(discord: DiscordHarness, *groups: Channel) -> None:
+    """The servers are back, and what was said there is answered."""
+    for one in groups:
+        assert one.guild is not None
+        discord.fake.people.recover(one.guild)
+        await answer(discord, one, "two", 20)
 
 
 async def test_a_first_private_message_of_somebody_listed_is_found(discord: DiscordHarness) -> None:

@@ -121,6 +121,26 @@ async def test_a_command_in_an_answer_to_somebody_is_a_command(telegram: Telegra
         await answer(telegram, group, "Choose one: /model NAME")
 
 
+async def test_who_blocked_us_in_the_middle_of_an_answer_and_comes_back_is_told_that_it_was_cut(
+    telegram: TelegramHarness,
+) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram) as up:
+        telegram.say(chat, ada, "hold on")
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
+        telegram.block(chat)
+        telegram.model.release()
+        await status_until(up.url, lambda told: bool(told["troubled_chats"]))
+        telegram.fake.people.unblock(chat.chat)
+        for words in ("back", "once more"):
+            telegram.say(chat, ada, f"say {words}")
+            await answer(telegram, chat, words)
+        await quiet(telegram, chat)
+        missed = "⚠️ A part of the answer could not be sent: bot was blocked by the user"
+        assert texts(telegram, chat) == ["back", missed, "once more"]
+
+
 async def test_an_edit_that_adds_the_name_is_a_message_once(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     group = telegram.group(ada)

@@ -15,6 +15,7 @@ class ChannelKind(IntEnum):
 
     TEXT = 0
     DM = 1
+    VOICE = 2
     PUBLIC_THREAD = 11
     PRIVATE_THREAD = 12
 

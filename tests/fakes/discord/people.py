@@ -61,9 +61,11 @@ class People(Using):
         self._tell_whole(guild)
         return guild
 
-    def channel(self, guild: Guild, name: str, *, denied: Permission = NO_PERMISSION) -> Channel:
-        """A new text channel; `denied` is what the bot may not do there."""
-        made = Channel(self._world.ids.next(), ChannelKind.TEXT, name, guild, denied=denied)
+    def channel(
+        self, guild: Guild, name: str, *, denied: Permission = NO_PERMISSION, kind: ChannelKind = ChannelKind.TEXT
+    ) -> Channel:
+        """A new channel, in which people write; `denied` is what the bot may not do there."""
+        made = Channel(self._world.ids.next(), kind, name, guild, denied=denied)
         channel = self._world.add_channel(made)
         self._world.tell("CHANNEL_CREATE", wire.channel_json(channel, self._world.bot), guild)
         return channel

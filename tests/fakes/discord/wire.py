@@ -110,6 +110,8 @@ def channel_json(channel: Channel, bot: User) -> JsonObject:
         topic=channel.topic,
         default_auto_archive_duration=1440,
     )
+    if channel.kind is ChannelKind.VOICE:
+        body.update(bitrate=64_000, user_limit=0, rtc_region=None)
     return body
 
 
