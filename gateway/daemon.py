@@ -743,10 +743,10 @@ def _health(
 async def run_daemon(
     config: Config, paths: Paths, announce: Callable[[Serving], None], *, takeover: bool = False
 ) -> None:
-    """Serve until SIGTERM or SIGINT; a second signal leaves the open turns to the next process at once. A database that was lost is no end: as soon
+    """Serve until a signal of `stops`; a second signal leaves the open turns to the next process at once. A database that was lost is no end: as soon
     as it can be had, the gateway begins anew, in the same process, and takes up what was open."""
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
+    signals = stops()
     stopping = Stopping()
 
     def asked() -> None:
@@ -769,6 +769,12 @@ async def run_daemon(
         finally:
             await succession.close()
     log.info("gateway.stopped")
+
+
+def stops() -> list[signal.Signals]:
+    """The signals that stop the gateway in order: also that its terminal is closed, unless it was started to outlive that (nohup)."""
+    closed = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else []
+    return [signal.SIGTERM, signal.SIGINT, *closed]
 
 
 def _stands(notifier: Notifier, words: str) -> None:

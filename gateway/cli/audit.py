@@ -33,7 +33,11 @@ async def _audit(config_file: Path | None, late: float | None, *, as_json: bool)
     from gateway.operate.auditing import audited
     from gateway.operate.context import load_all
 
+    def progress(words: str) -> None:
+        if not as_json:
+            click.echo(words, err=True)
+
     loaded, paths = load_all(config_file)
-    found = await audited(loaded.config, paths, SystemClock(), late)
+    found = await audited(loaded.config, paths, SystemClock(), late, progress)
     click.echo(json.dumps(words.report(found), indent=2) if as_json else "\n".join(words.lines(found)))
     return 1 if found.breaches else 0

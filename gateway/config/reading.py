@@ -122,6 +122,10 @@ _SERVICE_LINK = late(
 )
 
 
+SHAPES = Redactor()
+"""Knows no secret, and so each by its form."""
+
+
 class _Reading:
     """One reading of the configuration; collects what is wrong instead of stopping at the first."""
 
@@ -159,8 +163,8 @@ class _Reading:
             config=found,
             file=self._toml.path if self._toml else None,
             origins=self._origins,
-            problems=tuple(dict.fromkeys(self._problems)),
-            warnings=tuple(dict.fromkeys(self._warnings)),
+            problems=tuple(dict.fromkeys(map(_hidden, self._problems))),
+            warnings=tuple(dict.fromkeys(map(SHAPES.redact, self._warnings))),
             unsound=frozenset(unsound),
             environment={**self._beside.values, **self._set.values},
         )
@@ -411,6 +415,11 @@ class _Reading:
     def _in_file(self, section: str, key: str) -> bool:
         """The file is the strongest place that says this key."""
         return self._toml is not None and self._origins.get((section, key)) == self._toml.at(section, key)
+
+
+def _hidden(one: ConfigProblem) -> ConfigProblem:
+    """A problem as it may be told: what stands in the place of a name may be a secret."""
+    return ConfigProblem(SHAPES.redact(one.where), SHAPES.redact(one.what), SHAPES.redact(one.fix))
 
 
 def _installed(module: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -262,7 +263,8 @@ async def _listening(
             if known
             else "Correct [server] host: an address of this machine, or 0.0.0.0 for all of them."
         )
-        raise CannotServe(f"Cannot listen at {server.host}:{server.port}: {error.strerror}. {fix}") from error
+        why = os.strerror(error.errno or 0) if known else error.strerror  # uvloop says the address once more
+        raise CannotServe(f"Cannot listen at {server.host}:{server.port}: {why}. {fix}") from error
     stack.callback(listening.close)
     host, port = listening.sockets[0].getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

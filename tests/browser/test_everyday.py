@@ -174,6 +174,23 @@ async def test_lists_quotes_and_tables_go_the_way_of_their_words_whatever_the_pa
     assert (first < second) == (way == "ltr")
 
 
+@pytest.mark.parametrize("locale", ["en", "ar"])
+async def test_what_one_said_stands_at_the_end_of_the_line_with_its_buttons_in_every_language(
+    browser: Browser, up: Serving, locale: str
+):
+    page = await answered(browser, up.url, "x", locale)
+
+    async def edges(selector: str) -> tuple[float, float]:
+        box = await page.locator(selector).first.bounding_box()
+        assert box is not None
+        return box["x"], box["x"] + box["width"]
+
+    (words, buttons), whole = (await edges(".person"), await edges(".acts button:last-child")), await edges("#turns")
+    side = 0 if locale == "ar" else 1
+    assert words[side] == pytest.approx(whole[side], abs=1)
+    assert buttons[side] == pytest.approx(whole[side], abs=10), "but for their own room"
+
+
 async def test_a_picture_elsewhere_does_not_mix_its_words_with_those_of_the_page(browser: Browser, up: Serving):
     page = await answered(browser, up.url, "![A cat](https://pictures.example.org/cat.png)", "ar")
     link = page.locator("a.picture")

@@ -279,6 +279,10 @@ def test_a_key_file_that_is_not_needed_is_still_to_be_closed_but_no_folder_is(wr
         f'[log]\nlevel = "{KEY}"\n',
         f'[model]\nname = "{KEY}\n',
         f'[tools]\nenabled = ["{KEY}"]\ndisabled = ["{KEY}"]\n',
+        f'[tools]\napproval = ["{KEY}"]\n',
+        f"[model]\n{KEY} = 1\n",
+        f"[{KEY}]\nname = 1\n",
+        f'[model]\napi_key_file = "{KEY}"\n',
     ],
 )
 def test_a_secret_in_the_file_is_refused_and_never_repeated(write: Write, text: str) -> None:

@@ -99,6 +99,20 @@ def test_a_gateway_that_is_not_ready_is_a_problem_for_doctor() -> None:
     assert "It is locked." in found[0].what
 
 
+def test_whatever_a_gateway_says_is_not_well_doctor_says_too_and_once() -> None:
+    folder, law = "The folder for files (/mnt/files) is not the one with which this gateway began.", "A law is broken."
+    body: dict[str, Json] = {
+        "problems": ["The database takes no writes."],
+        "unwell": ["The database takes no writes.", "slack is not connected; it is tried again.", folder, law],
+        "adapters": [{"name": "slack/T1", "state": "down", "words": "no connection"}],
+        "alerts": [{"kind": "law", "words": law}],
+        "audit": {"count": 1},
+    }
+    found = judged_status(body)
+    assert [one.check for one in found] == ["gateway.ready", "slack.running", "gateway.audit", "gateway.well"]
+    assert (found[-1].what, found[-1].level) == (folder, Severity.WARNING)
+
+
 def test_what_never_came_is_not_last_seen_never() -> None:
     body: dict[str, Json] = {"adapters": [{"name": "telegram/1", "state": "up", "inbound_age_seconds": 5}]}
     assert "telegram/1: up (last in 5 s ago, nothing out yet)" in status_lines(body)

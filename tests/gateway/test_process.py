@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from gateway.daemon import stops
 from tests.forked import Forked, run, start
 from tests.ports import free_port
 from tests.serving import QUICK
@@ -124,7 +125,7 @@ def test_a_port_in_use_and_a_wrong_key_are_told_with_what_to_do(tmp_path: Path):
         port = taken.getsockname()[1]
         refused = outspoken(environment(tmp_path, port), "run")
     assert refused.returncode == 78
-    assert f"Cannot listen at 127.0.0.1:{port}" in refused.stderr
+    assert f"Cannot listen at 127.0.0.1:{port}: Address already in use. " in refused.stderr
     unknown = outspoken(environment(tmp_path, 0, OUTSPOKEN_SERVER__HOST="no.such.host.invalid"), "run")
     assert unknown.returncode == 78
     assert "Correct [server] host" in unknown.stderr
@@ -151,6 +152,19 @@ def test_a_stop_signal_ends_the_daemon_cleanly_and_a_turn_visibly(tmp_path: Path
     ends = [line for line in log.splitlines() if '"turn.ended"' in line]
     assert len(ends) == 2
     assert "Traceback" not in log
+
+
+def test_a_terminal_that_is_closed_stops_the_daemon_in_order_unless_it_was_to_outlive_that(tmp_path: Path):
+    env = environment(tmp_path, free_port())
+    with daemon(env, tmp_path / "log") as process:
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(15) == 0
+    assert "gateway.stopped" in (tmp_path / "log").read_text()
+    theirs = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does for what it starts
+    try:
+        assert signal.SIGHUP not in stops()
+    finally:
+        signal.signal(signal.SIGHUP, theirs)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from gateway.laws import words
 from gateway.laws.auditor import PAGE, Auditor, Watermark
 from gateway.laws.law import MENDS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.observe.lawwatch import LawWatch
+from gateway.operate.auditing import telling
 from gateway.queues.inbox import encode
 from gateway.version import program_version
 from tests.forked import run
@@ -243,3 +244,13 @@ def test_many_breaches_are_counted_and_not_all_printed() -> None:
     found = Audited([Breach(Law.LOST, "Gone.", str(n)) for n in range(words.SHOWN + 7)])
     assert "… and 7 more" in "\n".join(words.lines(found))
     assert len(words.report(found)["breaches"]) == words.SHOWN + 7  # type: ignore[arg-type]
+
+
+async def test_a_long_look_says_every_few_seconds_how_far_it_is() -> None:
+    clock, told = FakeClock(), list[str]()
+    rest = telling(clock, told.append)
+    for _ in range(100):
+        await rest(PAGE)
+        clock.now += 300
+    assert told[0] == "Looked at 360 turns, messages and parts of answers so far …"
+    assert len(told) == 5, "in thirty seconds"

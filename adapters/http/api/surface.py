@@ -218,7 +218,7 @@ class OpenAiApi:
                 job = self._job(request, request_id, taken.asked, taken.ticket)
                 if not taken.gone:
                     return await self._answer(request, job, endpoint, taken.served)
-                await self._left(request, job, taken.served)
+                self._left(request, job, taken.served)
                 raise asyncio.CancelledError
             await self._refused(RefusedRequest(taken.status, _reason(taken), request_id, request[CALLER].key))
             response = problem_response(taken, self._limits(request))
@@ -274,7 +274,7 @@ class OpenAiApi:
             ) as follower:
                 answer = await self._answering.answer(request, job, endpoint.spelling(job), follower)
         except (ConnectionError, asyncio.CancelledError):
-            await self._left(request, job, served)
+            self._left(request, job, served)
             raise
         except BaseException:
             self._taking.retries.answered(served)
@@ -292,14 +292,12 @@ class OpenAiApi:
             case Disconnect.GRACE | Problem():
                 return inf if job.keyed or job.asked.background else self._settings.disconnect_seconds
 
-    async def _left(self, request: web.Request, job: ApiJob, served: Served) -> None:
+    def _left(self, request: web.Request, job: ApiJob, served: Served) -> None:
         """The client has gone before its answer came to an end."""
         seconds = self._goes_on(request, job)
         self._taking.retries.left(served, self._clock.monotonic(), seconds)
         log.info("api.client_left", request=job.request_id, turn_goes_on=seconds == inf)
-        if not seconds:
-            await asyncio.shield(self._gateway.stop_message(job.ticket))
-        elif seconds < inf:
+        if seconds < inf:
             self._gateway.client_left(job.ticket, seconds)
 
 

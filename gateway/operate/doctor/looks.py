@@ -40,6 +40,7 @@ from gateway.config.sections import Config
 from gateway.config.sources import ConfigProblem
 from gateway.config.tools.shell import SHELL_TOOLS
 from gateway.config.tools.toolnames import brings_python
+from gateway.limits.alerts import AlertKind
 from gateway.operate.context import find_gateway, holder_of_database, passed_over
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
@@ -158,6 +159,10 @@ async def _gateway(config: Config, url: str) -> Seen:
     return Seen(tuple(judged_status(body)))
 
 
+FOUND = frozenset({AlertKind.LAW, AlertKind.WEBHOOK, AlertKind.DELIVERY})
+"""Alerts of which there is a finding that says more."""
+
+
 def judged_status(body: Mapping[str, Json]) -> list[Finding]:
     """What a running gateway says of itself."""
     from adapters.terminal.nodelines import unlike
@@ -182,7 +187,24 @@ def judged_status(body: Mapping[str, Json]) -> list[Finding]:
     if isinstance(oldest, int | float) and oldest > OLD_SECONDS:
         what = f"{waiting} parts wait for their delivery, the oldest for {oldest:.0f} s."
         findings.append(warning("gateway.unsent", what, "outspoken status names the chats and the reasons."))
+    findings += [warning("gateway.well", words, "outspoken status says more.") for words in _unwell(body)]
     return findings or [ok("gateway", "The gateway runs.")]
+
+
+def _unwell(body: Mapping[str, Json]) -> list[str]:
+    """What is not well and has no finding of its own."""
+    from adapters.terminal.operator import tables
+
+    unwell, problems = body.get("unwell"), body.get("problems")
+    own = [one.get("words") for one in tables(body.get("alerts")) if one.get("kind") in FOUND]
+    platforms = tuple(f"{str(one.get('name')).partition('/')[0]} " for one in tables(body.get("adapters")))
+    return [
+        words
+        for words in (unwell if isinstance(unwell, list) else [])
+        if isinstance(words, str)
+        and words not in (*own, *(problems if isinstance(problems, list) else []))
+        and not words.startswith(platforms)
+    ]
 
 
 def _receiver(one: Mapping[str, Json]) -> Finding | None:
