@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -71,15 +72,17 @@ class SqliteReaders:
             await self._places.acquire()
         context = contextvars.copy_context()
         try:
-            asked = asyncio.get_running_loop().run_in_executor(self._threads, lambda: context.run(self._ask, ask))
+            asked = asyncio.get_running_loop().run_in_executor(
+                self._threads, functools.partial(context.run, self._ask, ask, self._resting)
+            )
         except BaseException:
             self._places.release()
             raise
         asked.add_done_callback(self._done)
         return await asyncio.shield(asked)
 
-    def _ask(self, ask: Callable[[Connection], R]) -> R:
-        resting = self._resting
+    def _ask(self, ask: Callable[[Connection], R], resting: list[Connection]) -> R:
+        """`resting`: as it was when the question came. Its thread may come to it when they have been disposed of."""
         try:
             conn = resting.pop()
         except IndexError:
