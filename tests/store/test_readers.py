@@ -18,8 +18,15 @@ async def test_what_is_still_asked_when_all_are_closed_leaves_no_connection_open
     """`begun`, or its thread comes to it only afterwards."""
     readers, go_on, there = sqlite_readers(tmp_path / "db"), threading.Event(), threading.Event()
     opened: list[object] = []
-    event.listen(readers.engine, "connect", lambda conn, _: opened.append(conn))
-    event.listen(readers.engine, "close", lambda conn, _: opened.remove(conn))
+
+    def connected(conn: object, _entry: object) -> None:
+        opened.append(conn)
+
+    def closed(conn: object, _entry: object) -> None:
+        opened.remove(conn)
+
+    event.listen(readers.engine, "connect", connected)
+    event.listen(readers.engine, "close", closed)
 
     def ask(conn: Connection) -> object:
         there.set()

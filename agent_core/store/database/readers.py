@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -70,10 +69,10 @@ class SqliteReaders:
     async def run(self, ask: Callable[[Connection], R]) -> R:
         async with asyncio.timeout(WAIT_SECONDS):
             await self._places.acquire()
-        context = contextvars.copy_context()
+        context, resting = contextvars.copy_context(), self._resting
         try:
             asked = asyncio.get_running_loop().run_in_executor(
-                self._threads, functools.partial(context.run, self._ask, ask, self._resting)
+                self._threads, lambda: context.run(self._ask, ask, resting)
             )
         except BaseException:
             self._places.release()
