@@ -47,7 +47,10 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["pytest", "-q", "--processes", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]
         ],
         "the way in": [["pytest", "-q", "--processes", "2", "tests/chats/test_intake.py"]],
-        "programs of others": [["tests.clients.matrix"], ["pytest", "-q", "tests/clients/test_refused.py"]],
+        "programs of others": [
+            ["tests.clients.matrix"],
+            ["pytest", "-q", "--processes", "2", "tests/clients/test_refused.py"],
+        ],
         "contract": [
             ["tests.contract.run", "--seconds", str(round(600 * share)), "--seed", str(time.time_ns() % 10_000)]
         ],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,33 +33,24 @@ REFUSED = {
 FALLBACK = "from the second"
 
 
-SHARES = [[one] for one in chosen("refused", sorted(WAYS.keys() - {BEGUN_EACH_TIME}), len(REFUSED))[: len(REFUSED)]]
+ALL = [(why, program) for why in REFUSED for program in WAYS]
+EACH_TIME = list(zip(REFUSED, chosen("refused", sorted(WAYS.keys() - {BEGUN_EACH_TIME}), len(REFUSED)), strict=False))
 """Each program is a process that imports much, so each of them is met by one (in `make soak` all by all: ``TESTS_ALL_CLIENTS=1``)."""
 
 
-@pytest.mark.parametrize(("why", "share"), list(zip(REFUSED, SHARES, strict=True)))
-async def test_what_the_gateway_refuses_is_an_error_in_every_program(
-    why: str, share: Sequence[str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("why", "program"), ALL if "TESTS_ALL_CLIENTS" in os.environ else EACH_TIME)
+async def test_what_the_gateway_refuses_is_an_error_in_every_program(why: str, program: str, tmp_path: Path) -> None:
     refused = REFUSED[why]
-    programs = list(WAYS) if "TESTS_ALL_CLIENTS" in os.environ else share
     async with rig(tmp_path, **refused.env) as up:
         if refused.used_up:
             await _use(up.url)
         before = len(up.provider.requests)
-        asked = {program: [Case(program, way, "refused", program[:4]) for way in WAYS[program]] for program in programs}
-        places = asyncio.Semaphore(2)
-
-        async def one(program: str) -> dict[str, dict[str, Any]]:
-            async with places:
-                return await outcomes(program, up.url, faults=asked[program], model=refused.model)
-
-        found = dict(zip(programs, await asyncio.gather(*(one(program) for program in programs)), strict=True))
+        asked = [Case(program, way, "refused", program[:4]) for way in WAYS[program]]
+        found = await outcomes(program, up.url, faults=asked, model=refused.model)
         untrue = {
             str(case): line
-            for program, cases in asked.items()
-            for case in cases
-            if not _told(line := found[program][f"{case.way}|{case.words}"], case, refused.status)
+            for case in asked
+            if not _told(line := found[f"{case.way}|{case.words}"], case, refused.status)
         }
         assert not untrue
         assert len(up.provider.requests) == before, "no model is asked"

@@ -32,7 +32,7 @@ ENV = {
 async def looked(url: str, key: str, seconds: int, seed: int, *which: str) -> int:
     """The exit status of one look."""
     words = [
-        "--config-file", str(SETTINGS), "run", f"{url}/openapi.json", "--header", f"Authorization: Bearer {key}", "--max-examples", "25", "--max-time", str(seconds), "--continue-on-failure", "--seed", str(seed), *which,
+        "--config-file", str(SETTINGS), "run", f"{url}/openapi.json", "--wait-for-schema", "120", "--header", f"Authorization: Bearer {key}", "--max-examples", "25", "--max-time", str(seconds), "--continue-on-failure", "--seed", str(seed), *which,
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:  # it keeps what it found where it is run
         process = await asyncio.create_subprocess_exec(str(PROGRAM), "--no-color", *words, cwd=folder)

@@ -28,7 +28,7 @@ async def run():
                 body = {
                     "model": loaded.config.model.name,
                     "stream": number % 2 == 0,
-                    "messages": [{"role": "user", "content": "hello"}],
+                    "messages": [{"role": "user", "content": "count to 3"}],
                 }
                 async with client.post(f"{up.url}/v1/chat/completions", json=body) as answer:
                     assert answer.status == 200, await answer.text()

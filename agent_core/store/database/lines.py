@@ -27,7 +27,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import Dialect
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from agent_core.store.database import direct
 from agent_core.store.database.beside import (
@@ -48,7 +48,7 @@ from agent_core.store.database.beside import (
     log_alone,
 )
 from agent_core.store.database.place import PostgresPlace, SqlitePlace
-from agent_core.store.database.readers import CONNECTIONS, SqliteReaders
+from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.database.trouble import in_words
 from agent_core.store.database.way import Way, connected, end_at_once
 from agent_core.store.errors import CannotOpen
@@ -457,9 +457,7 @@ def _reading_engine(path: Path, *, looking: bool) -> Engine:
         url,
         isolation_level="AUTOCOMMIT",
         hide_parameters=True,
-        poolclass=QueuePool,
-        pool_size=CONNECTIONS,
-        max_overflow=0,
+        poolclass=NullPool,  # what `SqliteReaders` closes is closed; the pool of an engine that was disposed of leaves that to the collector
         pool_reset_on_return=None,  # each statement is committed by itself
         connect_args={"check_same_thread": False, "timeout": BUSY_MS / 1000},
     )

@@ -69,17 +69,19 @@ class SqliteReaders:
     async def run(self, ask: Callable[[Connection], R]) -> R:
         async with asyncio.timeout(WAIT_SECONDS):
             await self._places.acquire()
-        context = contextvars.copy_context()
+        context, resting = contextvars.copy_context(), self._resting
         try:
-            asked = asyncio.get_running_loop().run_in_executor(self._threads, lambda: context.run(self._ask, ask))
+            asked = asyncio.get_running_loop().run_in_executor(
+                self._threads, lambda: context.run(self._ask, ask, resting)
+            )
         except BaseException:
             self._places.release()
             raise
         asked.add_done_callback(self._done)
         return await asyncio.shield(asked)
 
-    def _ask(self, ask: Callable[[Connection], R]) -> R:
-        resting = self._resting
+    def _ask(self, ask: Callable[[Connection], R], resting: list[Connection]) -> R:
+        """`resting`: as it was when the question came. Its thread may come to it when they have been disposed of."""
         try:
             conn = resting.pop()
         except IndexError:
