@@ -14,7 +14,7 @@ from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
 from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import difference_words
-from agent_core.journal.rows import decode, fold
+from agent_core.journal.rows import completed, decode, turn_of
 from agent_core.machine.turn import Turn
 from agent_core.settings import LadderCounts
 from agent_core.store.turns.rows import JournalRow, timed
@@ -132,7 +132,7 @@ def of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], r
         yield f"turn {turn} ended with {ends[0].exit.code} in the journal and with {exit_code} in the table"
     journal = [JournalRow(seq, kind, body, event.at) for (seq, kind, body), event in zip(rows, events, strict=True)]
     yield from (f"turn {turn}, judged again: {difference_words(one)}" for one in replay(journal).differences)
-    folded = fold((row[1], row[2]) for row in rows)
+    folded = turn_of(completed(events))
     turns[turn] = folded
     yield from _of_its_tools(turn, events)
     yield from _of_what_is_not_known(turn, events, folded)
