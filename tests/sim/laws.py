@@ -14,7 +14,7 @@ from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
 from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import difference_words
-from agent_core.journal.rows import decode, fold
+from agent_core.journal.rows import completed, decode, turn_of
 from agent_core.machine.turn import Turn
 from agent_core.settings import LadderCounts
 from agent_core.store.turns.rows import JournalRow, timed
@@ -29,6 +29,7 @@ from tests.sim.bodies import whole
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result
 from tests.sim.tools import EFFECTS, PUT, Runs
+from tests.sim.world import EPOCH_MS
 
 FORBIDDEN = frozenset(
     {"lane.failed", "turn.driver_failed", "turn.work_ignores_cancellation", "turn.unreadable", "turn.overtaken",
@@ -113,16 +114,21 @@ def of_the_order(database: sqlite3.Connection) -> Iterator[str]:
             yield f"turn {turn} of {session} overtook an earlier message"
 
 
+def _journal(database: sqlite3.Connection, turn: str) -> list[tuple[int, str, bytes]]:
+    """The rows of a turn's journal: number, kind and whole body."""
+    rows = database.execute(f"SELECT seq, kind, body, at FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,))
+    return [(seq, kind, whole(database, timed(body, at))) for seq, kind, body, at in rows.fetchall()]
+
+
 def of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], result: Judged) -> Iterator[str]:
     """The laws that one turn breaks; folded, it is put into `turns`."""
-    rows = database.execute(f"SELECT seq, kind, body, at FROM journal WHERE {OF_TURN} ORDER BY seq", (turn,)).fetchall()
+    rows = _journal(database, turn)
     state, exit_code = database.execute("SELECT state, exit FROM turns WHERE turn = ?", (turn,)).fetchone()
     if state != "closed":
         yield f"turn {turn} is still {state}"
         return
     if [row[0] for row in rows] != list(range(len(rows))):
         yield f"turn {turn} has holes in its journal"
-    rows = [(seq, kind, whole(database, timed(body, at))) for seq, kind, body, at in rows]
     events = [decode(row[1], row[2]) for row in rows]
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) != 1 or events[-1] is not ends[0]:
@@ -132,7 +138,7 @@ def of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], r
         yield f"turn {turn} ended with {ends[0].exit.code} in the journal and with {exit_code} in the table"
     journal = [JournalRow(seq, kind, body, event.at) for (seq, kind, body), event in zip(rows, events, strict=True)]
     yield from (f"turn {turn}, judged again: {difference_words(one)}" for one in replay(journal).differences)
-    folded = fold((row[1], row[2]) for row in rows)
+    folded = turn_of(completed(events))
     turns[turn] = folded
     yield from _of_its_tools(turn, events)
     yield from _of_what_is_not_known(turn, events, folded)
@@ -254,16 +260,28 @@ def of_a_message(database: sqlite3.Connection, said: Said, turns: dict[str, Turn
     for (turn, bubble), text in said.settled.items():
         if turn == said.ended.turn and texts.get(bubble) != text:
             yield f"message {said.key} was shown bubble {bubble} as final, and it is not in the journal as it was shown"
-    yield from _of_what_was_taken_back(said, turns)
+    yield from _of_what_was_taken_back(database, said, turns)
 
 
-def _of_what_was_taken_back(said: Said, turns: dict[str, Turn]) -> Iterator[str]:
-    """What was shown goes away only if it was found to be a thought (`TextTakenBack`), and that is journalled."""
-    for (turn, bubble), text in said.taken_back.items():
+def _of_what_was_taken_back(database: sqlite3.Connection, said: Said, turns: dict[str, Turn]) -> Iterator[str]:
+    """What was shown goes away only if it was found to be a thought (`TextTakenBack`), and that is journalled: soon, as text is, so that it may be lost
+    with its process. Then it stands there again, as if the process had died a moment earlier."""
+    for (turn, bubble), (text, at) in said.taken_back.items():
         folded = turns.get(turn)
         found = folded.timeline if folded is not None else ()
-        if not any(isinstance(one, Segment) and one.key == bubble and one.final and not one.text for one in found):
+        events = [decode(kind, body) for _, kind, body in _journal(database, turn)]
+        if not lost_with_its_process(events, at) and not any(
+            isinstance(one, Segment) and one.key == bubble and one.final and not one.text for one in found
+        ):
             yield f"bubble {bubble} of {turn} was {text!r} and went away, and was no thought"
+
+
+def lost_with_its_process(events: Sequence[Event], at: float) -> bool:
+    """Whether nothing is stored of what a turn came to from `at` (seconds of virtual time) on until it was taken over: its journal is in order, so what
+    was noted just before may be lost as well."""
+    seen = EPOCH_MS + round(at * 1000)
+    later = next((event for event in events if event.at >= seen), None)
+    return isinstance(later, TakenOver)
 
 
 def _in_time(database: sqlite3.Connection, said: Said, result: Result) -> Iterator[str]:
@@ -279,8 +297,6 @@ def _in_time(database: sqlite3.Connection, said: Said, result: Result) -> Iterat
     limit = same * (TURN.turn_seconds + 10) + trouble + 20 * len(result.plan.kills) + SEEN_WITHIN
     if said.ended_at - said.accepted_at > limit:
         yield f"message {said.key} had its end after {said.ended_at - said.accepted_at:.0f} s"
-    from tests.sim.world import EPOCH_MS
-
     late = said.ended_at - (closed - EPOCH_MS) / 1000
     if late > SEEN_WITHIN + trouble + 35 * len(result.plan.kills):
         yield f"message {said.key} was shown its end {late:.1f} s after the turn was over"

@@ -37,19 +37,21 @@ class Said:
     ended_at: float = 0.0
     settled: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """(turn, bubble) → text of bubbles that were shown as final: what was said may not be unsaid."""
-    taken_back: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    """(turn, bubble) → text of bubbles that were shown and went away whole: only a thought may."""
+    taken_back: dict[tuple[str, str], tuple[str, float]] = field(
+        default_factory=dict[tuple[str, str], tuple[str, float]]
+    )
+    """(turn, bubble) → text of bubbles that were shown and went away whole, and when that was seen: only a thought may."""
     complaints: list[str] = field(default_factory=list[str])
     incarnation: int = 0
     asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Questions for approval that the person has read; they answer at once or never."""
 
-    def see(self, turn: str, view: View, before: View | None) -> None:
-        """Note a view; complain of text that went away or shrank."""
+    def see(self, turn: str, view: View, before: View | None, now: float) -> None:
+        """Note a view of this moment (seconds of virtual time); complain of text that went away or shrank."""
         texts = {bubble.key: bubble.text for bubble in view.bubbles if bubble.kind in TEXT}
         for bubble in before.bubbles if before is not None else ():
             if bubble.kind in TEXT and bubble.text and bubble.key not in texts:
-                self.taken_back[turn, bubble.key] = bubble.text
+                self.taken_back[turn, bubble.key] = bubble.text, now
             elif bubble.kind in TEXT and not texts.get(bubble.key, "").startswith(bubble.text):
                 self.complaints.append(
                     f"bubble {bubble.key} of {turn} was {bubble.text!r} and became {texts.get(bubble.key)!r}"
@@ -112,11 +114,11 @@ class Person:
             for _ in range(10_000):
                 sight = await follower.next(60.0)
                 if isinstance(sight, Showing):
-                    said.see(sight.turn, sight.view, last.get(sight.turn))
+                    said.see(sight.turn, sight.view, last.get(sight.turn), self.loop.now)
                     last[sight.turn] = sight.view
                     await self._decide(sight)
                 elif isinstance(sight, Ended):
-                    said.see(sight.turn, sight.view, last.get(sight.turn))
+                    said.see(sight.turn, sight.view, last.get(sight.turn), self.loop.now)
                     said.ended, said.ended_at = sight, self.loop.now
                     return
                 elif isinstance(sight, LeftOpen) and self.goes_elsewhere:

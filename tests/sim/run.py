@@ -99,8 +99,8 @@ def _played(seed: int, folder: Path) -> tuple[Result, list[str]]:
     return result, broken_by_several(result, within_ms=cluster.soon_ms)
 
 
-def one(seed: int, folder: Path, totals: Totals) -> str:
-    """Run one scenario; its fingerprint."""
+def one(seed: int, folder: Path, totals: Totals) -> Result | None:
+    """Run one scenario; None if it broke."""
     try:
         result, found = _played(seed, folder)
     except (Exception, TooManySteps) as error:  # noqa: BLE001 - whatever breaks here is a finding
@@ -108,7 +108,7 @@ def one(seed: int, folder: Path, totals: Totals) -> str:
         totals.failures.append((seed, [f"{type(error).__name__}: {error}", *last]))
         totals.scenarios += 1
         totals.turns += 1
-        return ""
+        return None
     totals.scenarios += 1
     totals.turns += len({said.ended.turn for said in result.plan.said if said.ended is not None})
     totals.incarnations += result.incarnations
@@ -125,7 +125,7 @@ def one(seed: int, folder: Path, totals: Totals) -> str:
             closing(sqlite3.connect(folder / f"{LEFT}{seed}.db")) as kept,
         ):
             left.backup(kept)
-    return digest(result)
+    return result
 
 
 def audit(folder: Path, totals: Totals) -> None:
@@ -219,7 +219,8 @@ def main() -> None:
         with template() as folder:
             _begin(folder, asked.only[0])
             for seed in asked.only:
-                print("fingerprint", one(seed, folder, totals))
+                played = one(seed, folder, totals)
+                print("fingerprint", "" if played is None else digest(played))
         _report(totals, time.monotonic() - began)
         sys.stdout.flush()
         os._exit(bool(totals.failures))  # without any clean-up

@@ -9,7 +9,10 @@ from collections.abc import Generator
 
 import pytest
 
+from agent_core.turn.events import TakenOver, TextArrived
+from tests.sim.laws import lost_with_its_process
 from tests.sim.starter import Starter, started
+from tests.sim.world import EPOCH_MS
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +65,13 @@ def test_seeds_can_be_repeated_to_the_byte_and_those_that_found_something_once_s
     first, again = [re.findall(r"fingerprint (\w{64})", one.said) for one in done]
     assert len(first) == len(seeds)
     assert again == first[:1]
+
+
+@pytest.mark.parametrize(("stored", "lost"), [((1_000,), True), ((1_000, 2_500), False)])
+def test_what_was_seen_to_go_away_comes_again_only_where_nothing_later_was_stored_before_the_turn_was_taken_over(
+    stored: tuple[int, ...], lost: bool
+) -> None:
+    """A thought that is taken back is journalled as text is, within a second: a death before that is a death before it was said (odd upstreams, once)."""
+    events = [TextArrived(at=EPOCH_MS + at, text="hm") for at in stored]
+    assert lost_with_its_process([*events, TakenOver(at=EPOCH_MS + 5_000, epoch=2)], 2.0) == lost
+    assert not lost_with_its_process(events, 2.0)

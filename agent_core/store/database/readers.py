@@ -67,8 +67,11 @@ class SqliteReaders:
         self._places = asyncio.Semaphore(CONNECTIONS)
 
     async def run(self, ask: Callable[[Connection], R]) -> R:
-        async with asyncio.timeout(WAIT_SECONDS):
-            await self._places.acquire()
+        if self._places.locked():
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._places.acquire()
+        else:
+            await self._places.acquire()  # at once: nothing has to watch over that
         context, resting = contextvars.copy_context(), self._resting
         try:
             asked = asyncio.get_running_loop().run_in_executor(

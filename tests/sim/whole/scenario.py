@@ -252,9 +252,15 @@ class WholeIncarnation(Incarnation):
         end = self.loop.now + seconds
         while self.loop.now < end:
             await asyncio.sleep(min(REST_SECONDS, end - self.loop.now))
-            if self.scenario.said == len(self.scenario.plan.said) and not unrest(self.scenario):
+            if self._all_is_said() and not unrest(self.scenario):
                 return True
         return False
+
+    def _all_is_said(self) -> bool:
+        """Nobody is about to write, or to press a button."""
+        scenario: Scenario = self.scenario
+        to_press = any(timer.when() >= self.loop.now and not timer.cancelled() for timer in scenario.timers)
+        return scenario.said == len(scenario.plan.said) and not to_press
 
     def _sees(self, draw: random.Random, chat: str, shown: Shown) -> None:
         """A button is pressed, most of the time, and a moment later."""

@@ -41,6 +41,12 @@ def test_a_daemon_that_is_killed_and_a_service_that_fails_keep_every_law() -> No
     print(done.stdout)
 
 
+def test_who_is_just_about_to_press_a_button_is_waited_for() -> None:
+    """Seed 88: pressed after the last look, as the gateway was told to stop, it was heard by nobody."""
+    done = run("--only", "88")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @given(st.integers(1, 10_000))
 def test_what_is_left_out_of_a_plan_makes_it_smaller(seed: int) -> None:
     whole = plan(seed)
