@@ -206,7 +206,9 @@ def test_up_to_the_parting_both_decide_alike_and_there_they_differ(writer: Write
             assert mine != theirs or one.items != other.items
             words = parting_words(parted, 1_000)
             assert len(words) == 4
-            assert ("the recorded turn was over" in words[3]) is any(isinstance(one, EndTurn) for one in parted.recorded)
+            assert ("the recorded turn was over" in words[3]) is any(
+                isinstance(one, EndTurn) for one in parted.recorded
+            )
             return
         assert mine == theirs
         assert one.items == other.items

@@ -50,9 +50,7 @@ PARTS = st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(sorted(SESSI
 @given(PARTS, st.sets(st.sampled_from(["telegram", "slack"])))
 @example([(PLACES[0], "a"), (PLACES[0], "b")], set[str]())
 @example([(PLACES[0], "a"), (PLACES[2], "b")], {"telegram"})
-def test_each_part_is_its_own_sessions_at_once_and_later(
-    parts: list[tuple[ChatAddress, str]], there: set[str]
-) -> None:
+def test_each_part_is_its_own_sessions_at_once_and_later(parts: list[tuple[ChatAddress, str]], there: set[str]) -> None:
     left = [cast("Delivery", SimpleNamespace(row=SimpleNamespace(surface=place.text(), number=number), session=session))
             for number, (place, session) in enumerate(parts)]  # fmt: skip
     surfaces = Surfaces(there)
