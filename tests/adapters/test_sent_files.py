@@ -47,6 +47,9 @@ def test_a_type_is_that_of_the_bytes_and_of_texts_that_of_the_name():
     assert type_of(b"<script>alert(1)</script>", "page.html") == "text/plain; charset=utf-8"
     assert type_of(b"<svg onload='x()'/>", "chart.svg") == "text/plain; charset=utf-8"
     assert type_of(b"PK\x03\x04....", "plan.xlsx") == _BY_NAME[".xlsx"]
+    for name, told in _BY_NAME.items():  # and of what is packed, if it is an office file's
+        office = told.startswith("application/vnd.")
+        assert type_of(b"PK\x03\x04....", f"page{name}") == (told if office else "application/zip")
     assert type_of(b"PK\x03\x04....", "page.html") == "application/zip"
     assert type_of(b"\0\1\2", "a.txt") == UNSAID
 

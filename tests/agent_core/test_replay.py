@@ -204,7 +204,11 @@ def test_up_to_the_parting_both_decide_alike_and_there_they_differ(writer: Write
         theirs = other.feed(replace(event, settings=changed) if moment.seq == 0 else event)
         if parted is not None and moment.seq == parted.seq:
             assert mine != theirs or one.items != other.items
-            assert len(parting_words(parted, 1_000)) == 4
+            words = parting_words(parted, 1_000)
+            assert len(words) == 4
+            assert ("the recorded turn was over" in words[3]) is any(
+                isinstance(one, EndTurn) for one in parted.recorded
+            )
             return
         assert mine == theirs
         assert one.items == other.items
@@ -253,7 +257,9 @@ def test_a_shorter_turn_ends_before_the_first_event_that_came_too_late():
     ended = parted.other[-1]
     assert isinstance(ended, EndTurn)
     assert ended.exit.code is ExitCode.TIME_LIMIT
-    assert "would have been up" in parting_words(parted, 1_000)[0]
+    words = parting_words(parted, 1_000)
+    assert "would have been up" in words[0]
+    assert "The rows after it tell what followed from the recorded decision" in words[3]
 
 
 def test_a_longer_turn_does_not_end_at_the_recorded_deadline():
@@ -267,6 +273,7 @@ def test_a_longer_turn_does_not_end_at_the_recorded_deadline():
     words = parting_words(parted, 1_000)
     assert "would not have been up" in words[0]
     assert "goes on" in words[2]
+    assert "There the recorded turn was over" in words[3]
 
 
 # ---------------------------------------------------------------------- words

@@ -58,6 +58,7 @@ def test_what_an_earlier_call_had_said_stays():
     assert rig.last_call.partial
     rig.feed(TextArrived(at=rig.tick(), text="I go on now."))
     rig.feed(TextTakenBack(at=rig.tick()))
+    assert shown(rig) == ["The first half of a long answer, "], "it stays in sight meanwhile"
     rig.says("and the second half.")
     assert shown(rig) == ["The first half of a long answer, and the second half."]
 
@@ -93,6 +94,7 @@ def test_what_came_behind_a_thought_that_was_told_apart_is_none():
     rig.breaks(BreakCause.DROPPED)
     rig.text("I go on now.")
     rig.feed(TextTakenBack(at=rig.tick(), earlier=True))
+    assert shown(rig) == ["The first half of a long answer, "]
     rig.says("and the second half.")
     assert shown(rig) == ["The first half of a long answer, and the second half."]
 
@@ -104,5 +106,6 @@ def test_what_another_model_had_said_is_no_thought_of_this_one():
         rig.breaks(BreakCause.DROPPED)
     rig.text("I go on now.")
     rig.feed(TextTakenBack(at=rig.tick(), earlier=True))
+    assert shown(rig) == ["The first half of a long answer, "]
     rig.says("and the second half.")
     assert shown(rig) == ["The first half of a long answer, and the second half."]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
 from agent_core.journal.rows import completed, turn_of
@@ -57,6 +59,16 @@ def test_a_pause_before_a_retry_says_why_and_how_long():
     words = status(rig, 0)
     assert "rate limit" in words
     assert "60 s" in words
+
+
+@pytest.mark.parametrize("cause", [BreakCause.STALLED, BreakCause.DROPPED, BreakCause.ENDED_EARLY])
+def test_the_attempt_that_is_told_is_the_call_that_runs(cause: BreakCause):
+    rig = Rig()
+    for number in (2, 3):
+        rig.breaks(cause)
+        assert len(rig.calls) == number
+        for seconds in (0, 30):
+            assert f"(attempt {number}" in status(rig, seconds)
 
 
 def test_a_pause_that_is_over_at_once_is_not_worth_a_word():

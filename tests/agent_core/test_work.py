@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -291,6 +292,15 @@ async def test_what_is_to_come_comes_once_and_in_its_order_and_nothing_does_behi
     turn.work.stop_timers()
     await asyncio.sleep(0.03)
     assert len(turn.events) == 3
+
+
+async def test_where_the_loop_was_held_all_that_was_due_comes_in_its_order() -> None:
+    turn = Turns()
+    for seconds in (0.003, 0.001, 0.002):
+        turn.work.later(seconds, lambda at, seconds=seconds: WaitEnded(at=at + round(seconds * 1000)))
+    time.sleep(0.01)
+    await asyncio.sleep(0.01)
+    assert [event.at - 5 for event in turn.events] == [1, 2, 3]
 
 
 async def test_watchers_look_again_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:

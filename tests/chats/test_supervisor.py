@@ -11,13 +11,14 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from adapters.contract.chat import AdapterSight
 from adapters.contract.supervision import AdapterDown
 from agent_core.ports import SystemClock
 from agent_core.retry import ADAPTER
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import StorageUnavailable
 from gateway.chats import supervisor
-from gateway.chats.supervisor import FATAL_PAUSE_SECONDS, SOUND_SECONDS, Deaf, Supervisor
+from gateway.chats.supervisor import FATAL_PAUSE_SECONDS, SOUND_SECONDS, AdapterState, Deaf, Supervisor
 from tests.store.support import FakeClock
 
 
@@ -259,3 +260,18 @@ async def test_a_connection_that_failed_counts_as_well_again_as_soon_as_the_plat
                 await asyncio.sleep(0.005)
         standing.cancel()
         await asyncio.gather(standing, return_exceptions=True)
+
+
+@pytest.mark.parametrize("state", AdapterState)
+async def test_that_we_are_strangers_is_told_while_the_connection_stands_and_else_what_became_of_that(
+    state: AdapterState,
+) -> None:
+    adapter = SimpleNamespace(name="toy/1", sight=lambda state, words, _: AdapterSight("toy/1", state, words))
+    one = Supervisor(cast("Any", adapter), FakeClock(), lambda: None, lambda: 0.0, lambda _: None)
+    one._fails(supervisor.CONNECTION)
+    one._up()
+    assert not one.failing_seconds, "it is there"
+    one.state, one.words, one._stranger = state, "own words", "The token is not accepted."
+    up = state is AdapterState.UP
+    told = (AdapterState.NEEDS_A_PERSON.value, "The token is not accepted.") if up else (state.value, "own words")
+    assert (one.sight().state, one.sight().words) == told

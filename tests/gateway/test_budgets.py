@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import openai
 import pytest
 from aiohttp import web
 
 from adapters.contract.base import FromApi, SessionKey
+from adapters.contract.callers import KeyTerms
 from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Price
@@ -21,9 +24,11 @@ from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.tools.base import EffectClass
 from gateway.explain.story import why
-from gateway.limits.budgets import BudgetWarning, payer_of
+from gateway.limits.budgets import BudgetBook, BudgetWarning, payer_of
+from gateway.limits.standing import AS_CONFIGURED, TurnStanding
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 from tests.serving import served
+from tests.store.support import FakeClock
 
 Messages = list[dict[str, Any]]
 PRICE = Price(1_000_000, 2_000_000, 500_000)
@@ -272,3 +277,28 @@ async def test_requests_at_once_are_answered_or_refused_and_never_in_between(tmp
             return str(reply.choices[0].finish_reason)
 
         assert sorted(await asyncio.gather(*(ask() for _ in range(8)))) == ["insufficient_quota"] * 7 + ["stop"]
+
+
+LIMIT = {Budget.PERSON: Amount(400)}
+OWN = TurnStanding(terms=KeyTerms(day_tokens=300), key="k")
+
+
+@pytest.mark.parametrize("standing", [AS_CONFIGURED, OWN])
+@pytest.mark.parametrize("limits", [{}, LIMIT])
+async def test_whoever_has_a_limit_sees_how_it_stands(limits: Mapping[Budget, Amount], standing: TurnStanding) -> None:
+    """Of the configuration, or of what answers alone."""
+
+    async def levels(_: object) -> dict[tuple[str, int], Level]:
+        return {}
+
+    store = SimpleNamespace(budgets=SimpleNamespace(levels=levels))
+    spender = SimpleNamespace(rules=BudgetRules(limits=limits))
+    book = BudgetBook(cast("Any", spender), cast("Any", store), FakeClock())
+    asked = FromApi(
+        account="api", platform_key="k", session=SessionKey("api", "key", "s"), input=(InputMessage("x"),), surface="api",
+        memory_scope="api/ada", key=standing.key,
+    )  # fmt: skip
+    found = await book.usage(asked, standing)
+    assert bool(found) is bool(limits or standing.days)
+    for has, words in ((limits, "of 400 tokens"), (standing.days, "of 300 tokens")):
+        assert any(words in line for line in found) is bool(has)

@@ -430,9 +430,12 @@ async def test_old_states_of_adapters_go_and_the_one_in_force_stays(where: str):
     async with opened(where, clock) as store:
         for days, state in ((30, "up"), (20, "down"), (10, "up"), (1, "down")):
             await store.deliveries.note_adapter(AdapterStateRow("telegram/1", NOW - days * day, state))
+        await store.deliveries.note_adapter(AdapterStateRow("discord/9", NOW - 40 * day, "up"))
         await store.keeping.prune(NOW)
         rows = await store.deliveries.adapter_states(0, NOW)
-    assert [(NOW - row.at) // day for row in rows] == [10, 1]
+    assert [(row.account, (NOW - row.at) // day) for row in rows] == [
+        ("discord/9", 40), ("telegram/1", 10), ("telegram/1", 1),
+    ]  # fmt: skip
 
 
 async def test_nothing_is_invented_for_an_id_that_is_unknown(sqlite: str):

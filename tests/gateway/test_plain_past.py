@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.journal.rows import fold, row_of
 from agent_core.jsonvalue import Json
-from agent_core.judging.compaction import told_turn
+from agent_core.judging.compaction import ToldTurn, told_turn
 from agent_core.machine.turn import Turn
-from agent_core.messages import InputMessage
+from agent_core.messages import InputMessage, Message
 from agent_core.turn.events import Event, ReplyFinished, TextArrived, TurnEnded
 from gateway.sessions.plainpast import told_plainly
+from gateway.sessions.recall import told_of
 from tests.agent_core.journals import TEXTS, Writer, journals
 from tests.agent_core.turns import opened
 
@@ -33,6 +35,20 @@ inputs = st.lists(
 
 def rows(events: list[Event]) -> list[tuple[str, bytes]]:
     return [(row.kind, row.body) for row in (row_of(event, seq) for seq, event in enumerate(events))]
+
+
+@pytest.mark.parametrize("brought", [None, (), ({"role": "user", "content": "before"},)])
+def test_a_turn_whose_client_brought_the_conversation_is_told_in_none(brought: tuple[Message, ...] | None) -> None:
+    """It is in what that client brings next time; and nobody else has heard of it."""
+    writer = Writer()
+    begun = replace(opened(writer.settings, 1_000), own_history=brought)
+    writer.turn, writer.events, writer.wanted = Turn(), [], []
+    writer.take(begun)
+    writer.take(TextArrived(at=writer.tick(), text="Four."))
+    writer.take(ReplyFinished(at=writer.tick(), reason="stop"))
+    told = told_of("t", rows(writer.events))
+    assert told == (told_turn(fold(rows(writer.events))) if brought is None else ToldTurn())
+    assert (told == ToldTurn()) is (brought is not None)
 
 
 @given(

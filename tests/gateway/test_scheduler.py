@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -20,7 +22,7 @@ from gateway.later.parts import PAGE
 from gateway.people.access import PersonStanding
 from gateway.schedule import schedules, times
 from gateway.schedule.schedules import Plan, ScheduleKind, decide, key_of
-from gateway.schedule.times import Every, Once, Rule
+from gateway.schedule.times import Every, IfMissed, Once, Rule
 from tests.store.support import FakeClock
 
 CHAT = ChatAddress("telegram", "1", "2")
@@ -258,3 +260,20 @@ def test_an_occurrence_has_one_name_whenever_it_is_claimed(late_ms: int) -> None
         key_of(schedules.claimed(row, plan, claim, row.next_at + late_ms)[1])
         == f"schedule:{row.schedule}:{row.next_at}"
     )
+
+
+@pytest.mark.parametrize("zone", ["", "Asia/Tokyo"])
+async def test_a_configured_entry_is_planned_with_everything_that_was_configured(zone: str) -> None:
+    made = entry("2 hours").model_copy(
+        update={"timezone": zone, "if_missed": IfMissed.SKIP, "late_seconds": 77, "every": "", "cron": "0 8 * * *"}
+    )
+    world = World(made)
+    await world.look()
+    (row,) = world.rows.values()
+    plan, rule = schedules.decode(row)
+    wanted = zone or "UTC"  # the gateway's own
+    assert (plan.words, plan.name, plan.zone) == (made.prompt, made.name, wanted)
+    assert (plan.if_missed, plan.late_seconds) == (IfMissed.SKIP, 77)
+    assert rule == made.rule("UTC")
+    assert row.next_at is not None
+    assert datetime.fromtimestamp(row.next_at / 1000, ZoneInfo(wanted)).hour == 8

@@ -145,7 +145,11 @@ async def test_a_command_makes_and_takes_back_schedules_with_its_answer(store: S
 
 async def test_schedules_follow_a_chat_that_gets_another_id(store: Store) -> None:
     await store.schedules.put(hourly(key="telegram/1/7//"))
+    for name, key in (("begins alike", "telegram/1/77//"), ("another account", "telegram/11/7//")):
+        await store.schedules.put(hourly(name, key=key))
     await store.sessions.move_chat("telegram/1/", "7", "-1007")
+    kept = [await store.schedules.one(name) for name in ("begins alike", "another account")]
+    assert [row.session_key for row in kept if row is not None] == ["telegram/1/77//", "telegram/11/7//"]
     moved = await store.schedules.one("a")
     assert moved is not None
     assert (moved.surface, moved.session_key) == ("telegram/1/-1007/", "telegram/1/-1007//")

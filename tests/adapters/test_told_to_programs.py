@@ -1,0 +1,42 @@
+"""What a client's program is told of a turn: each number is what it is called, and of a turn that was removed nothing that was said in it."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from adapters.contract.sessions import SessionTurn
+from adapters.http.api.facts import facts_of
+from adapters.http.sessions.managed import exported_turn
+from adapters.slack.inbound import read_command
+from agent_core.failures.exits import ExitCode
+from tests.adapters.scripted import SUMMARY, ended, example
+
+
+def test_each_number_of_the_facts_is_its_own() -> None:
+    numbers = {
+        one.name: place
+        for place, one in enumerate(fields(SUMMARY), 1)
+        if isinstance(getattr(SUMMARY, one.name), int | float)
+    }
+    told = facts_of(ended(example(ExitCode.ANSWERED), summary=replace(SUMMARY, **numbers)), "s")
+    named = {"seconds": "seconds", "steps": "steps", "tool_calls": "tool_calls", "model_calls": "attempts"}
+    assert {name: told[name] for name in named} == {name: numbers[of] for name, of in named.items()}
+
+
+@pytest.mark.parametrize("removed", ["", "forgotten"])
+def test_of_a_turn_that_was_removed_nothing_is_exported_that_was_said_in_it(removed: str) -> None:
+    last = ended(example(ExitCode.TIME_LIMIT))
+    turn = SessionTurn("t", 1, 1_000, 2_000, told=False, removed=removed, seen=last)
+    told = exported_turn(turn, thinking=True)
+    assert (told["exit"] is None, told["notice"] is None) == (bool(removed), bool(removed))
+    assert told["removed"] == (removed or None)
+
+
+@pytest.mark.parametrize("typed", ["stop all", "STOP all", "  Stop   all "])
+def test_a_slash_command_of_slack_is_known_in_any_case(typed: str) -> None:
+    body = {"channel_id": "D1", "text": typed, "user_id": "U1", "user_name": "ada", "trigger_id": "1"}
+    read = read_command(body, "T1")
+    assert (read.command, read.text) == ("stop", "all")
+    assert read_command({**body, "text": ""}, "T1").command == "help"

@@ -1,0 +1,67 @@
+"""What is told again of what was dropped, and for how long somebody may ask again for what was broken off."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.base import FromApi, SessionKey
+from agent_core.messages import InputMessage
+from agent_core.store.inbox.rows import InboxState
+from agent_core.turn.events import TakenOver, TurnOpened
+from gateway.queues import inbox, pageanswers
+from gateway.sessions import recents
+from gateway.sessions.recents import KNOWN, NOT_STARTED, recent_sights
+from gateway.sessions.responses import JUST_MS, KeptByGateway
+
+NOW = 1_700_000_000_000
+
+
+async def no_messages(*_: object) -> Any:
+    return {}
+
+
+@pytest.mark.parametrize("state", [InboxState.DROPPED, InboxState.DONE])
+@pytest.mark.parametrize("why", sorted(NOT_STARTED))
+async def test_a_command_that_was_dropped_is_told_unless_its_person_wanted_it_so(
+    monkeypatch: pytest.MonkeyPatch, why: str, state: InboxState
+) -> None:
+    said = FromApi(
+        account="web", platform_key="k", session=SessionKey("web", "page", "s"), input=(InputMessage("/undo"),),
+        surface="web", memory_scope="web/ada",
+    )  # fmt: skip
+    row = SimpleNamespace(id=1, arrival=1, body=inbox.encode(said), received_at=NOW, state=state, reason=why)
+
+    async def gives(found: Any) -> Any:
+        return found
+
+    store = SimpleNamespace(
+        turns=SimpleNamespace(
+            places=lambda _: gives([]), some=lambda _: gives([]), journals=lambda _: gives({})
+        ),
+        inbox=SimpleNamespace(beside_turns=lambda *_: gives([row])),
+    )
+    monkeypatch.setattr(pageanswers, "stored_answers", lambda *_: gives(()))
+    _, sights = await recent_sights(cast("Any", store), recents.PAGE + "/page/s", "s", no_messages)
+    told = state is InboxState.DROPPED and NOT_STARTED[why] not in KNOWN
+    assert len(sights) == int(told)
+
+
+@pytest.mark.parametrize("kind", [TakenOver, TurnOpened])
+@pytest.mark.parametrize("age", [0, JUST_MS, JUST_MS + 1, None])
+async def test_what_was_broken_off_may_be_asked_for_again_for_a_while(kind: Any, age: int | None) -> None:
+    row = SimpleNamespace(platform_key="k", state=InboxState.DONE, turn="t")
+    turn = SimpleNamespace(closed_at=NOW - age if age is not None else None)
+
+    async def gives(found: Any) -> Any:
+        return found
+
+    store = SimpleNamespace(
+        inbox=SimpleNamespace(by_keys=lambda *_: gives([row])),
+        turns=SimpleNamespace(one=lambda _: gives(turn), journal=lambda _: gives([SimpleNamespace(kind=kind.kind())])),
+    )
+    kept = KeptByGateway(cast("Any", store), cast("Any", None), cast("Any", None), 0)
+    asked_again = kind is TakenOver and age is not None and age <= JUST_MS
+    assert await kept.unanswered("", NOW) == (["k"] if asked_again else [])
