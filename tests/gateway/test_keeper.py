@@ -477,7 +477,7 @@ async def test_what_waits_for_a_platform_that_is_not_there_hides_nothing_that_ca
             changed = {"surface": "'discord/9/9/'", "origin": "'t_' || n.value", "place": "n.value"}
             picked = ", ".join(changed.get(name) or name for name in names)
             db.execute(
-                f"WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < {2 * MOST}) "  # noqa: S608
+                f"WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < {2 * MOST}) "
                 f"INSERT INTO deliveries ({', '.join(names)}) SELECT {picked} FROM (SELECT * FROM deliveries LIMIT 1), n"
             )
         before = len(texts(platform, private))

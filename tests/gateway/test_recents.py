@@ -38,9 +38,7 @@ async def test_a_command_that_was_dropped_is_told_unless_its_person_wanted_it_so
         return found
 
     store = SimpleNamespace(
-        turns=SimpleNamespace(
-            places=lambda _: gives([]), some=lambda _: gives([]), journals=lambda _: gives({})
-        ),
+        turns=SimpleNamespace(places=lambda _: gives([]), some=lambda _: gives([]), journals=lambda _: gives({})),
         inbox=SimpleNamespace(beside_turns=lambda *_: gives([row])),
     )
     monkeypatch.setattr(pageanswers, "stored_answers", lambda *_: gives(()))
