@@ -11,17 +11,15 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from sqlalchemy import event
 
 from agent_core.judging.compaction import SessionMemory, ToldTurn
 from agent_core.messages import InputMessage, Message
 from agent_core.store.batch import owned
-from agent_core.store.database.readers import SqliteReaders
 from agent_core.store.sessions.rows import SessionChange
-from agent_core.store.store import Store
 from gateway.queues.pasts import EACH_BYTES, KEPT_BYTES, Pasts
 from gateway.sessions.recall import PastRecall
 from tests.gateway.rig import Rig, chunk, gateway
+from tests.statements import told_of
 
 TURNS = 6
 ASKING: ContextVar[list[str] | None] = ContextVar("ASKING", default=None)
@@ -47,22 +45,19 @@ def asked(groups: list[list[Any]]) -> list[str]:
 
 
 @contextmanager
-def queries(store: Store) -> Generator[list[str]]:
+def queries() -> Generator[list[str]]:
     """The statements that this task read with meanwhile."""
     found: list[str] = []
     ours = ASKING.set(found)
 
-    def note(conn: object, cursor: object, statement: str, *_: object) -> None:
+    def note(statement: str, _values: object) -> None:
         if ASKING.get() is found:  # others go on in the gateway
             found.append(statement)
 
-    readers = store.asks.readers
-    assert isinstance(readers, SqliteReaders)
-    event.listen(readers.engine, "before_cursor_execute", note)
     try:
-        yield found
+        with told_of(note):
+            yield found
     finally:
-        event.remove(readers.engine, "before_cursor_execute", note)
         ASKING.reset(ours)
 
 
@@ -178,7 +173,7 @@ async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -
         ended = [await rig.say(f"say {number}") for number in range(30)]
         row = await rig.store.turns.one(ended[-1].turn)
         assert row is not None
-        with queries(rig.store) as first:
+        with queries() as first:
             memory = await PastRecall(rig.store, 200).memory(row.session)
         assert len(memory.groups) == 30
         assert len(first) == 2
