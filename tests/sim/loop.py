@@ -153,34 +153,17 @@ class SimLoop(asyncio.BaseEventLoop):
         self._stopping = True
 
     def _run_once(self) -> None:
-        """All steps until it is stopped. `BaseEventLoop.run_forever` calls it again and again, and looks each time whether it was: here that is
-        one call in place of one a step."""
-        self._go_on(once=False)
-
-    def step(self) -> None:
-        """One step: a callback, or the next tick of the clock."""
-        self._go_on(once=True)
-
-    def _go_on(self, *, once: bool) -> None:
+        """One step: a callback, or the next tick of the clock. What `BaseEventLoop.run_forever` calls again and again."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooManySteps(f"{MAX_STEPS} steps, at {self.now:.1f} s of virtual time")
+        if not self._ready:
+            self._advance()
+            return
         ready = self._ready
-        while True:
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise TooManySteps(f"{MAX_STEPS} steps, at {self.now:.1f} s of virtual time")
-            if not ready:
-                self._advance()
-            else:
-                handle = self._draw() if len(ready) > 1 and ready[0].steps else ready.popleft()
-                if not handle._cancelled:
-                    try:  # as `Handle._run` does
-                        handle._context.run(handle._callback, *handle._args)
-                    except (SystemExit, KeyboardInterrupt):
-                        raise
-                    except BaseException as error:  # noqa: BLE001 - so does asyncio
-                        words = f"Exception in callback {handle._callback!r}"
-                        self.call_exception_handler({"message": words, "exception": error, "handle": handle})
-            if once or self._stopping:
-                return
+        handle = self._draw() if len(ready) > 1 and ready[0].steps else ready.popleft()
+        if not handle._cancelled:
+            handle._run()
 
     def _advance(self) -> None:
         if (due := self.next_at()) is None:

@@ -431,7 +431,7 @@ class Cluster:
             raise TooManySteps(f"{self.result.steps} steps, at {self.now:.1f} s")
         asyncio._set_running_loop(process.loop)
         try:
-            process.loop.step()
+            process.loop._run_once()
         finally:
             asyncio._set_running_loop(None)
         main = process.main
