@@ -14,13 +14,10 @@ from agent_core.store.sessions.rows import PlaceChange
 from gateway.commands.carrying import Request
 from gateway.commands.people import PeopleCommands
 from gateway.people.linking import Conversation
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 OWN, OTHER, THIRD = (SessionKey(platform, "1", "7") for platform in ("telegram", "discord", "slack"))
-
-
-async def gives(what: Any) -> Any:
-    return what
 
 
 @pytest.mark.parametrize("chosen", [OWN, OTHER, THIRD])
@@ -30,12 +27,16 @@ async def test_each_conversation_that_does_not_go_on_here_already_goes_on_here(
 ) -> None:
     clock = FakeClock()
     origin = ChatOrigin(ChatAddress("telegram", "1", "7"), ChatKind.PRIVATE, ChatPerson("7", "Ada"))
+
+    async def found(*_: object) -> Conversation:
+        return Conversation(chosen.text(), clock.now, "Plan the trip")
+
     directory = SimpleNamespace(
-        allowed=True, owns=lambda *_: True, session_of=lambda *_: current,
-        chosen=lambda *_: gives(Conversation(chosen.text(), clock.now, "Plan the trip")),
+        allowed=True, owns=gives(True), session_of=gives(current),
+        chosen=found,
     )  # fmt: skip
     none: Any = None
-    accepting = SimpleNamespace(queues=SimpleNamespace(known=lambda _: None))
+    accepting = SimpleNamespace(queues=SimpleNamespace(known=gives(None)))
     commands = PeopleCommands(
         cast("Any", SimpleNamespace(directory=directory)), cast("Any", accepting), none, none, none, none, clock
     )
