@@ -34,6 +34,7 @@ from agent_core.turn.events import (
     ToolReturned,
     ToolStarted,
 )
+from agent_core.turn.view import BubbleKind
 from tests.agent_core.test_closer import PART, end_of
 from tests.agent_core.test_closer import World as Chat
 from tests.agent_core.turns import Rig, gives, opened
@@ -312,6 +313,28 @@ async def test_a_key_that_is_no_good_is_left_alone_also_where_the_turn_ends_for_
     run.refused = True
     assert (await run.driver.run()).code is ExitCode.PAYMENT_REQUIRED
     assert [one for one in run.log if one.startswith("set aside")] == ["set aside k1 for 3600 s: payment_required"]
+
+
+class Watched(Run):
+    """What there is to see of the turn's calls while rows are stored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, list[str]]] = []
+
+    async def append(self, _s: str, _e: int, _t: str, rows: Sequence[JournalRow], _hooks: object) -> None:
+        await asyncio.sleep(0)
+        found = self.driver.seen.current_view().bubbles
+        states = [one.state for one in found if one.kind is BubbleKind.ACTIVITY]
+        self.seen += [(row.kind, states) for row in rows]
+
+
+async def test_nothing_is_seen_before_it_is_stored() -> None:
+    run = Watched()
+    assert (await run.driver.run()).code is ExitCode.ANSWERED
+    while_stored = dict(run.seen)
+    assert while_stored["ToolStarted"] == [], "nobody sees it begin"
+    assert while_stored["ToolReturned"] == ["running"], "nobody sees its end"
 
 
 async def test_a_turn_that_is_stopped_has_stopped_all_that_runs_before_that_is_stored() -> None:

@@ -266,7 +266,10 @@ async def test_a_connection_that_failed_counts_as_well_again_as_soon_as_the_plat
 async def test_that_we_are_strangers_is_told_while_the_connection_stands_and_else_what_became_of_that(
     state: AdapterState,
 ) -> None:
-    adapter = SimpleNamespace(name="toy/1", sight=lambda state, words, _: AdapterSight("toy/1", state, words))
+    def sight(state: str, words: str, _: float | None) -> AdapterSight:
+        return AdapterSight("toy/1", state, words)
+
+    adapter = SimpleNamespace(name="toy/1", sight=sight)
     one = Supervisor(cast("Any", adapter), FakeClock(), lambda: None, lambda: 0.0, lambda _: None)
     one._fails(supervisor.CONNECTION)
     one._up()

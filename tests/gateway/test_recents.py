@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -23,6 +24,13 @@ async def no_messages(*_: object) -> Any:
     return {}
 
 
+def gives(what: object) -> Callable[..., Awaitable[Any]]:
+    async def given(*_: object) -> Any:
+        return what
+
+    return given
+
+
 @pytest.mark.parametrize("state", [InboxState.DROPPED, InboxState.DONE])
 @pytest.mark.parametrize("why", sorted(NOT_STARTED))
 async def test_a_command_that_was_dropped_is_told_unless_its_person_wanted_it_so(
@@ -34,14 +42,11 @@ async def test_a_command_that_was_dropped_is_told_unless_its_person_wanted_it_so
     )  # fmt: skip
     row = SimpleNamespace(id=1, arrival=1, body=inbox.encode(said), received_at=NOW, state=state, reason=why)
 
-    async def gives(found: Any) -> Any:
-        return found
-
     store = SimpleNamespace(
-        turns=SimpleNamespace(places=lambda _: gives([]), some=lambda _: gives([]), journals=lambda _: gives({})),
-        inbox=SimpleNamespace(beside_turns=lambda *_: gives([row])),
+        turns=SimpleNamespace(places=gives([]), some=gives([]), journals=gives({})),
+        inbox=SimpleNamespace(beside_turns=gives([row])),
     )
-    monkeypatch.setattr(pageanswers, "stored_answers", lambda *_: gives(()))
+    monkeypatch.setattr(pageanswers, "stored_answers", gives(()))
     _, sights = await recent_sights(cast("Any", store), recents.PAGE + "/page/s", "s", no_messages)
     told = state is InboxState.DROPPED and NOT_STARTED[why] not in KNOWN
     assert len(sights) == int(told)
@@ -53,12 +58,9 @@ async def test_what_was_broken_off_may_be_asked_for_again_for_a_while(kind: Any,
     row = SimpleNamespace(platform_key="k", state=InboxState.DONE, turn="t")
     turn = SimpleNamespace(closed_at=NOW - age if age is not None else None)
 
-    async def gives(found: Any) -> Any:
-        return found
-
     store = SimpleNamespace(
-        inbox=SimpleNamespace(by_keys=lambda *_: gives([row])),
-        turns=SimpleNamespace(one=lambda _: gives(turn), journal=lambda _: gives([SimpleNamespace(kind=kind.kind())])),
+        inbox=SimpleNamespace(by_keys=gives([row])),
+        turns=SimpleNamespace(one=gives(turn), journal=gives([SimpleNamespace(kind=kind.kind())])),
     )
     kept = KeptByGateway(cast("Any", store), cast("Any", None), cast("Any", None), 0)
     asked_again = kind is TakenOver and age is not None and age <= JUST_MS

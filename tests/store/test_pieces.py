@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from agent_core.store import tables as t
-from agent_core.store.keeping import pieces
+from agent_core.store.keeping import forgetting, pieces
 from agent_core.store.keeping.packing import MARK, needed, piece_of
 from agent_core.store.sessions.copies import SessionCopy
 from agent_core.store.sessions.rows import BranchChange, OwnersChange, SessionChange
@@ -110,6 +110,27 @@ async def test_pruned_messages_take_what_only_they_needed_with_them(where: str) 
         clock.now += 8 * 24 * 3600 * 1000
         await store.keeping.prune(clock.now)
         assert await store.inbox.by_key("bot", "m0") is None
+        assert await assert_counted(store) == 0
+
+
+def blanked(account: str, key: str, session: str) -> bytes:
+    del account, key, session
+    return b'"nothing"'
+
+
+async def test_forgotten_messages_take_what_only_they_needed_with_them(where: str) -> None:
+    async with opened(where) as store:
+        kept = await store.inbox.accept(message("kept", body=body(said(12), picture=True)))
+        before = await assert_counted(store)
+        gone = [await store.inbox.accept(message(f"m{n}", body=body(said(12 + n), picture=True))) for n in range(3)]
+        assert await assert_counted(store) > before
+        numbers = [one.inbox_id for one in gone]
+        await store.keeping.remove(forgetting.blank_messages(numbers, blanked))
+        await assert_counted(store)
+        found = await store.inbox.one(kept.inbox_id)
+        assert found is not None
+        assert found.body == body(said(12), picture=True)
+        await store.keeping.remove(forgetting.blank_messages([kept.inbox_id], blanked))
         assert await assert_counted(store) == 0
 
 
