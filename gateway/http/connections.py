@@ -170,7 +170,7 @@ class LeanServing(web.RequestHandler):
         self._messages = few
 
 
-class Deaf(LeanServing):
+class AnsweringOnly(LeanServing):
     """It answers, and hears no more: what still comes is thrown away as it is."""
 
     __slots__ = ()
@@ -278,7 +278,7 @@ class Door(asyncio.Protocol):
     def ends(self) -> None:
         """It is answered."""
         if self._request is not None and packed_rest(self._request) and type(self.inner) is LeanServing:
-            self.inner.__class__ = Deaf
+            self.inner.__class__ = AnsweringOnly
         self._request = None
         self._be(ConnectionStage.IDLE)
 
