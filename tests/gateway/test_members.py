@@ -39,7 +39,8 @@ def members_of(clock: FakeClock, people: list[PersonRow], *, open_to_all: bool, 
         ACCOUNT, AccountRules(rules((), (), open_to_all=open_to_all, pairing=True), per_minute=per_minute)
     )
     known: Any = members
-    known._people = {(one.account, one.person): one for one in people}
+    for one in people:
+        known._know(one)
     return members
 
 
