@@ -142,6 +142,7 @@ def as_command(words: list[str], env: dict[str, str], prelude: str = "") -> None
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process lives
     sys.stdout, sys.stderr = (_stream(number) for number in (1, 2))
     sys.argv = ["outspoken", *words]
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have begun them with nohup
     exec(prelude, {})
     from gateway.cli.command import main
 

@@ -112,7 +112,7 @@ def a_folder(database: Path) -> None:
         (damaged_list_of_people, "outspoken db restore"),
         (damaged_deliveries, "outspoken db restore"),
         (damaged_gates, "outspoken db restore"),
-        (of_another_shape, "duplicate column"),
+        (of_another_shape, "already exists"),
         (without_a_table, "no such table: nodes"),
         (a_folder, "opened"),
     ],

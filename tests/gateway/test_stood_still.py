@@ -47,19 +47,20 @@ async def test_what_was_seen_from_afar_is_not_taken_back_by_what_may_be_anothers
 
 
 @pytest.mark.parametrize(
-    ("whole", "overtaken", "ended", "left", "told"),
+    ("whole", "overtaken", "ended", "stored", "left", "told"),
     [
-        (False, True, True, False, LeftOpen),  # it had decided on its end, which may never have been stored
-        (False, True, False, False, LeftOpen),
-        (False, False, True, False, Ended),
-        (False, False, False, True, LeftOpen),
-        (True, False, True, False, Ended),
-        (True, True, True, False, Ended),  # by the watchdog in the driver's place: nobody else can have it
-        (True, False, False, True, LeftOpen),
+        (False, True, True, False, False, LeftOpen),  # it had decided on its end, which may never have been stored
+        (False, True, False, False, False, LeftOpen),
+        (False, True, True, True, False, Ended),  # by the watchdog in the driver's place, which has stored it
+        (False, False, True, True, False, Ended),
+        (False, False, False, False, True, LeftOpen),
+        (True, False, True, True, False, Ended),
+        (True, True, True, True, False, Ended),
+        (True, False, False, False, True, LeftOpen),
     ],
 )
 async def test_an_end_that_may_not_be_stored_is_told_to_nobody(
-    whole: bool, overtaken: bool, ended: bool, left: bool, told: type[object]
+    whole: bool, overtaken: bool, ended: bool, stored: bool, left: bool, told: type[object]
 ) -> None:
     rig = Rig()
     rig.text("Hello")
@@ -67,7 +68,7 @@ async def test_an_end_that_may_not_be_stored_is_told_to_nobody(
         rig.finish()
     seen = SimpleNamespace(over=True, current_view=rig.view)
     driver = SimpleNamespace(
-        seen=seen, turn=rig.turn, overtaken=overtaken, left_open=left, identity=SimpleNamespace(turn="t")
+        seen=seen, turn=rig.turn, overtaken=overtaken, closed=stored, left_open=left, identity=SimpleNamespace(turn="t")
     )
     watching = SimpleNamespace(portion=Portion(whole=whole))
     follower = MessageFollower(
