@@ -103,7 +103,7 @@ class Attachments:
         if one.kind is AttachmentKind.OTHER:
             return TakenAttachment(
                 f"[The person also sent a {one.name}, which you cannot get. They are told so.]",
-                complaint=speak("I cannot take a {kind} here.", kind=one.name),
+                complaint=speak("I cannot take this here: {kind}.", kind=one.name),
             )
         if one.refused:
             return _no_room(one, one.refused)

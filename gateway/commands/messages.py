@@ -39,7 +39,7 @@ from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
 
-OTHER_WORDS = sentence("I cannot take a {what}; I can read text, and take files, pictures and sound.")
+OTHER_WORDS = sentence("I cannot take this: {what}. I can read text, and take files, pictures and sound.")
 Cursor = tuple[str, str] | None
 """(channel, position) of the platform, stored with what it brought."""
 

@@ -147,7 +147,7 @@ def status_words(
         lines.append(waits)
     lines.append(speak("Model: {model}", model=model))
     if unsent:
-        lines.append(speak("{count} parts are still to be delivered.", count=unsent))
+        lines.append(speak("Parts still to be delivered: {count}.", count=unsent))
     lines += troubles
     return "\n".join(lines)
 

@@ -344,7 +344,7 @@ async def test_what_cannot_be_taken_beside_words_is_told_once(telegram: Telegram
         await answer(telegram, chat, "look")
         await quiet(telegram, chat)
         assert [one for one in texts(telegram, chat) if "cannot take" in one] == [
-            "I cannot take a paid picture or video here."
+            "I cannot take this here: paid picture or video."
         ]
 
 

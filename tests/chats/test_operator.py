@@ -97,7 +97,7 @@ async def test_what_no_bot_is_given_starts_no_turn_and_is_told(telegram: Telegra
         chat.chat.started = True
         telegram.fake.world.tell("message", body, chat.chat)
         telegram.fake.bell.ring()
-        await answer(telegram, chat, "I cannot take a story")
+        await answer(telegram, chat, "I cannot take this: story")
         assert telegram.model.requests == []
 
 
