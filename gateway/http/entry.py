@@ -78,13 +78,20 @@ DAMAGED_ROWS = "This cannot be read: the storage of the gateway is damaged there
 
 
 def introducing(learn: Callable[[str], Awaitable[None]]) -> Middleware:
-    """A middleware that has the key learnt that somebody shows, before it is looked at."""
+    """A middleware that has the key learnt that somebody shows, before it is looked at. Where nobody can look, none is told to be wrong."""
 
     @web.middleware
     async def introduce(request: web.Request, handler: Handler) -> web.StreamResponse:
+        unknown: StorageUnavailable | None = None
         if shown := shown_key(request):
-            await learn(shown)
-        return await handler(request)
+            try:
+                await learn(shown)
+            except StorageUnavailable as error:
+                unknown = error
+        response = await handler(request)
+        if unknown is not None and response.status == 401:
+            raise unknown
+        return response
 
     return introduce
 

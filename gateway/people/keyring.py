@@ -68,7 +68,8 @@ class Keyring:
         """As far as it is stored."""
         self._noted_at = 0
         self._bell, self._opening, self._looking = Bell(), asyncio.Lock(), asyncio.Lock()
-        self._looked_at = float("-inf")
+        self._looked_at, self._blind = float("-inf"), False
+        """When somebody looked last for a key that was not known, and whether that came to nothing."""
         """When it was last looked for a key that nobody knew."""
         self._portion = portion or Portion()
         self._portion.words[KEYS] = self._bell.ring
@@ -83,18 +84,22 @@ class Keyring:
 
     async def learn(self, shown: str) -> None:
         """Know a key that another gateway has made a moment ago, before it is refused here. Those who show one of which nobody knows wait for one look
-        that has begun since they came; there are so many a second at most, whoever guesses."""
+        that has begun since they came; there are so many a second at most, whoever guesses. Raises `StorageUnavailable` where nobody can look: then
+        it is not known whether the key is good."""
         prefix, came = keys.prefix_of(shown), self._clock.monotonic()
         if not prefix or prefix in self._by_prefix:
             return
         async with self._looking:
-            if prefix in self._by_prefix or self._looked_at > came:
+            if prefix in self._by_prefix:
                 return
-            await asyncio.sleep(max(0.0, self._looked_at + LEARN_SECONDS - self._clock.monotonic()))
-            self._looked_at = self._clock.monotonic()
-            with suppress(StorageUnavailable):
+            if self._looked_at <= came:
+                await asyncio.sleep(max(0.0, self._looked_at + LEARN_SECONDS - self._clock.monotonic()))
+                self._looked_at, self._blind = self._clock.monotonic(), True
                 if await self._store.apikeys.state() != self._seen:
                     await self.open()
+                self._blind = False
+            elif self._blind:
+                raise StorageUnavailable("Nobody can look for a key just now.")
 
     @asynccontextmanager
     async def running(self, *, shared: bool) -> AsyncGenerator[None]:

@@ -13,11 +13,15 @@ from typing import Any
 import aiohttp
 import openai
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.callers import ANYBODY, CONFIGURED, Caller, ErrorStyle, KeyTerms, caller
+from agent_core.store.errors import StorageUnavailable
 from agent_core.text.redaction import MASK, Redactor
+from gateway.http.entry import introducing
 from gateway.people import keys
 from gateway.people.keys import KeyRefused, Nameable
 from tests.forked import run
@@ -461,10 +465,13 @@ class Table:
     def __init__(self) -> None:
         self.rows: list[Any] = []
         self.looks = 0
+        self.away = False
 
     async def state(self) -> tuple[int, int]:
         self.looks += 1
         await asyncio.sleep(0)
+        if self.away:
+            raise StorageUnavailable("away")
         return len(self.rows), sum(one.changed_at for one in self.rows)
 
     async def all(self) -> list[Any]:
@@ -500,3 +507,42 @@ async def test_a_key_that_another_gateway_has_made_is_learnt_and_whoever_guesses
     for shown in ("", "swordfish", keys[0], f"{keys[0]}x"):
         await ring.learn(shown)
     assert table.looks == looks, "what is known, or no key of ours, is not looked for"
+
+
+async def test_while_nobody_can_look_a_key_that_is_not_known_is_not_told_to_be_wrong() -> None:
+    from types import SimpleNamespace
+    from typing import cast
+
+    from agent_core.ports import SystemClock, SystemIds
+    from gateway.people.keyring import Keyring
+    from gateway.sharing.portion import Portion
+
+    clock, table = SystemClock(), Table()
+    ring = Keyring(cast("Any", SimpleNamespace(apikeys=table)), clock, SystemIds(clock), portion=Portion(whole=False))
+    await ring.open()
+    table.rows.append(row("laptop", key := new_key(1)))
+    table.away = True
+    found = await asyncio.gather(*(ring.learn(key) for _ in range(3)), return_exceptions=True)
+    assert [type(one) for one in found] == [StorageUnavailable] * 3, "whoever waited for the look as well"
+    table.away = False
+    await ring.learn(key)
+    assert ring.who(key, NOTHING) is not None
+
+
+@pytest.mark.parametrize(("status", "away"), [(401, True), (401, False), (200, True)])
+async def test_a_key_of_which_nobody_can_be_asked_is_refused_for_now_and_nothing_else_is(
+    status: int, away: bool
+) -> None:
+    async def learn(_: str) -> None:
+        if away:
+            raise StorageUnavailable("away")
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    asked = make_mocked_request("GET", "/", headers={"Authorization": f"Bearer {new_key(1)}"})
+    if away and status == 401:
+        with pytest.raises(StorageUnavailable):
+            await introducing(learn)(asked, answer)
+    else:
+        assert (await introducing(learn)(asked, answer)).status == status
