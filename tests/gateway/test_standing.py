@@ -154,6 +154,20 @@ def test_an_agent_that_is_held_to_people_answers_them_and_nobody_else() -> None:
     assert Standings({"ops": replace(ops, people=("",))}).choices(admin) == [], "admins, and there are none"
 
 
+@pytest.mark.parametrize("chats", [(), ("telegram/7",), ("telegram/7/3",), ("telegram/8",), ("slack/7", "telegram/8")])
+@pytest.mark.parametrize("people", [(), ("telegram/p",), ("telegram/q",), ("telegram/q", "telegram/p")])
+def test_an_agent_answers_unasked_in_its_chats_alone_or_if_it_has_none_its_people_everywhere(
+    people: tuple[str, ...], chats: tuple[str, ...]
+) -> None:
+    known = Standings({"ops": Agent("ops", people=people, chats=chats)})
+    mine = not people or "telegram/p" in people
+    for thread in ("", "3"):
+        here = {"telegram/7", f"telegram/7/{thread}"} & {*chats} if chats else people
+        chat = of_a_chat("7", thread)
+        assert known.in_chat(chat, "") == ("ops" if mine and here else "")
+        assert known.in_chat(chat, "ops") == ("ops" if mine else ""), "whoever may have it may choose it anywhere"
+
+
 def test_a_key_has_to_name_an_agent_that_is_held_to_people() -> None:
     agents = {"ops": Agent("ops", people=("telegram/p",))}
     for listed, may in (((), False), (("ops",), True)):
