@@ -9,11 +9,14 @@ import pytest
 
 from agent_core.store.batch.facts import Facts
 from agent_core.store.database.mapping import Fact
+from agent_core.store.database.ownership import FileOwnership
+from agent_core.store.errors import LeaseLost
 from agent_core.store.inbox.ops import Accept
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpeningTurn, TurnState
-from tests.store.support import IDS, message, opened, row, session_of
+from tests.agent_core.turns import gives
+from tests.store.support import IDS, message, opened, row, session_of, taken_over
 
 
 @pytest.fixture
@@ -75,6 +78,33 @@ async def test_a_session_that_is_not_as_its_turn_expects_only_takes_the_message(
     assert (accepted.started, accepted.duplicate, accepted.state) == (False, False, InboxState.NEW)
     assert await store.turns.one(begins.turn) is None
     assert [one.platform_key for one in await store.inbox.pending(session)] == ["m1"]
+
+
+@pytest.mark.parametrize("known", [False, True])
+async def test_who_may_count_as_dead_elsewhere_stores_a_message_and_takes_nothing(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch, *, known: bool
+) -> None:
+    async with opened(sqlite) as store:
+        new = message("m1")
+        session, epoch = await session_of(store) if known else (new.new_session_id, 1)
+        begins = opening(session, epoch)
+        monkeypatch.setattr(FileOwnership, "lease_ok", gives(what=False))
+        accepted = await store.inbox.accept(new, begins)
+        assert (accepted.session, accepted.started, accepted.epoch, accepted.state) == (
+            session, False, 0, InboxState.NEW,
+        )  # fmt: skip
+        assert await store.turns.one(begins.turn) is None
+        stored = await store.sessions.one(session)
+        assert stored is not None
+        assert (stored.owner is None) is not known, "what was made for it is everybody's"
+        for claims in (
+            store.sessions.claim(session),
+            store.sessions.make(IDS.new("s"), "another", ""),
+            store.asides.set_aside(session, "it fails", IDS.new("s")),
+            store.left.take_up(taken_over, {session}, {}),
+        ):
+            with pytest.raises(LeaseLost):
+                await claims
 
 
 def test_a_commit_whose_outcome_was_lost_answers_as_it_would_have() -> None:

@@ -133,13 +133,24 @@ async def test_a_message_that_came_before_is_known_again_among_new_ones(sqlite: 
         assert [one.inbox_id for one in accepted[:5]] == [first.inbox_id + n for n in range(1, 6)]
 
 
-async def test_what_another_connection_wrote_is_seen_before_anything_is_decided(sqlite: str) -> None:
+@pytest.mark.parametrize("first", ["", "another turn", "a message", "a message of it"])
+async def test_what_another_connection_wrote_is_seen_before_anything_is_decided(sqlite: str, first: str) -> None:
     async with opened(sqlite) as store:
         session, epoch, turn = await turn_of(store)
+        other = await turn_of(store, "another")
         await store.turns.append(session, epoch, turn, [row(1)])
         with closing(sqlite3.connect(sqlite)) as conn:
             conn.execute("UPDATE sessions SET epoch = epoch + 1 WHERE session = ?", (session,))
             conn.commit()
+        match first:  # what is written first for something else makes nobody forget that
+            case "another turn":
+                await store.turns.append(*other, [row(1)])
+            case "a message":
+                await store.inbox.accept(message("m", "third"))
+            case "a message of it":
+                await store.inbox.accept(message("m"))
+            case _:
+                pass
         with pytest.raises(Fenced):
             await store.turns.append(session, epoch, turn, [row(2)])
         assert [one.seq for one in await store.turns.journal(turn)] == [0, 1]
