@@ -8,9 +8,11 @@ import pytest
 
 from adapters.contract.sessions import SessionTurn
 from adapters.http.api.facts import facts_of
+from adapters.http.api.spoken import status_comment
 from adapters.http.sessions.managed import exported_turn
 from adapters.slack.inbound import read_command
 from agent_core.failures.exits import ExitCode
+from agent_core.turn.view import Bubble, BubbleKind, View
 from tests.adapters.scripted import SUMMARY, ended, example
 
 
@@ -40,3 +42,23 @@ def test_a_slash_command_of_slack_is_known_in_any_case(typed: str) -> None:
     read = read_command(body, "T1")
     assert (read.command, read.text) == ("stop", "all")
     assert read_command({**body, "text": ""}, "T1").command == "help"
+
+
+SHOWN = {
+    "a question": (Bubble("q", BubbleKind.QUESTION, "Which one?", final=False, tool="ask"), "waiting for an answer to ask"),
+    "one that is answered": (Bubble("q", BubbleKind.QUESTION, "Which one?", final=True, tool="ask"), ""),
+    "an approval": (Bubble("a", BubbleKind.APPROVAL, "May it?", final=False, tool="post"), "waiting for approval of post"),
+    "one that is decided": (Bubble("a", BubbleKind.DECIDED, "It may.", final=True, tool="post"), ""),
+    "a tool": (Bubble("t", BubbleKind.ACTIVITY, "read", final=False, tool="read", state="running", seconds=3), "running read, 3 s"),
+    "one that is back": (Bubble("t", BubbleKind.ACTIVITY, "read", final=True, tool="read", state="done", seconds=3), ""),
+    "a status": (Bubble("s", BubbleKind.STATUS, "retrying", final=False), "retrying"),
+    "text": (Bubble("x", BubbleKind.PARTIAL, "Well", final=False), ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("latest", SHOWN)
+@pytest.mark.parametrize("before", [None, *SHOWN])
+def test_a_comment_says_what_is_under_way_last_and_nothing_of_what_is_over(before: str | None, latest: str) -> None:
+    bubbles = [SHOWN[name][0] for name in (before, latest) if name is not None]
+    said = SHOWN[latest][1] or (SHOWN[before][1] if before is not None else "")
+    assert status_comment(View(tuple(bubbles), open=True)) == said

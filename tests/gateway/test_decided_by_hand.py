@@ -1,0 +1,76 @@
+"""What whoever runs the gateway decides stands in the audit once: when they decide it, and not if somebody else has, or they ask again."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from adapters.contract.sessions import Decision, DecisionFate
+from agent_core.rules.consents import Lasting
+from agent_core.store.audit import AuditRow
+from agent_core.turn.events import Verdict
+from gateway.http.admin import BY
+from gateway.http.approvaladmin import ApprovalAdmin
+from tests.adapters.scripted import CountedIds, StillClock
+
+NAME = "appr_t_1_0123456789ab"
+NOW = StillClock().now_ms()
+
+
+class Decides:
+    """Gives the decision that a test wants, and keeps what is noted."""
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision = decision
+        self.noted: list[AuditRow] = []
+        self.store = SimpleNamespace(deliveries=SimpleNamespace(act=self._act))
+
+    async def _act(self, entry: AuditRow) -> None:
+        self.noted.append(entry)
+
+    async def asked(self, _: str) -> None:
+        return None
+
+    async def decide_as_operator(self, *_: object) -> Decision:
+        return self.decision
+
+
+async def answered(decision: Decision, *, approve: bool) -> tuple[int, list[AuditRow]]:
+    decides = Decides(decision)
+    app = web.Application()
+    app.add_routes(ApprovalAdmin(lambda: cast("Any", decides), StillClock(), CountedIds(), None).routes())
+    async with TestClient(TestServer(app)) as client:
+        body = json.dumps({"id": NAME, "approve": approve})
+        response = await client.post("/api/approvals", data=body, headers={"Content-Type": "application/json"})
+        return response.status, decides.noted
+
+
+@pytest.mark.parametrize(
+    ("fate", "by", "since_ms", "noted"),
+    [
+        (DecisionFate.DECIDED, BY, 0, True),
+        (DecisionFate.DECIDED, BY, 20, True),
+        (DecisionFate.DECIDED, BY, -1, False),  # they say it again
+        (DecisionFate.DECIDED, "Ada", 0, False),
+        (DecisionFate.OTHERWISE, BY, 0, False),
+        (DecisionFate.OVER, BY, 0, False),
+        (DecisionFate.UNKNOWN, "", 0, False),
+        (DecisionFate.FORBIDDEN, BY, 0, False),
+        (DecisionFate.ELSEWHERE, BY, 0, False),
+    ],
+)
+@pytest.mark.parametrize("approve", [True, False])
+async def test_each_decision_by_hand_is_in_the_audit_once(
+    fate: DecisionFate, by: str, since_ms: int, *, noted: bool, approve: bool
+) -> None:
+    verdict = Verdict.GIVEN if approve else Verdict.DENIED
+    decision = Decision(fate, verdict, by, NOW + since_ms, Lasting.CONVERSATION)
+    status, found = await answered(decision, approve=approve)
+    assert (status == 200) is (fate is DecisionFate.DECIDED)
+    acts = [(one.act, one.object, one.who) for one in found]
+    assert acts == ([("approve" if approve else "deny", "turn t_1", BY)] if noted else [])
