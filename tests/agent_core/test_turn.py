@@ -300,6 +300,22 @@ def test_a_text_tool_call_that_was_cut_is_a_break_and_not_an_answer():
     assert isinstance(rig.wanted[-1], CallModel)
 
 
+@pytest.mark.parametrize(
+    ("named", "cut", "known"),
+    [("write", "", "write"), ("", "write", "write"), ("", "", ""), ("send", "write", "write")],
+)
+def test_what_was_begun_and_cut_keeps_its_name_whenever_that_was_said(named: str, cut: str, known: str):
+    rig = Rig()
+    while rig.turn.exit is None:
+        if named:
+            rig.begins_call(named, CUT)
+        rig.feed(ToolCallCut(at=rig.tick(), name=cut, index=0 if named else -1))
+        rig.finish("stop")
+    assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
+    assert rig.exit.tools_dropped == (known,)
+    assert rig.tools_run == []
+
+
 def test_the_same_tool_stalling_in_a_third_step_is_a_pattern_after_all_that_there_is_was_tried():
     rig = Rig()
     for _ in range(2):

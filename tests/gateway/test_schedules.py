@@ -12,8 +12,10 @@ from adapters.contract.chat import ChatAddress
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
 from gateway.schedule.schedules import (
     ON_TIME_MS,
+    Happening,
     OccurrenceClaim,
     Plan,
+    ScheduleKind,
     announcement,
     cancelled,
     claimed,
@@ -29,7 +31,7 @@ from gateway.schedule.schedules import (
     scheduled_origin,
     synced,
 )
-from gateway.schedule.times import Cron, Every, IfMissed, Once, Rule, next_after
+from gateway.schedule.times import MOST_COUNTED, Cron, Every, IfMissed, Once, Rule, counted, next_after
 from tests import examples
 from tests.gateway.test_times import FIRST, crons
 
@@ -198,3 +200,20 @@ def test_what_was_cancelled_has_no_time_any_more_and_is_another_state_than_was_s
     assert (gone.state, gone.next_at, gone.rev, gone.at) == (ScheduleState.CANCELLED, None, 4, 9)
     held = paused(active, 9)
     assert (held.state, held.next_at, held.rev, held.at) == (ScheduleState.PAUSED, None, 4, 9)
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        (2, "2 times"),
+        (MOST_COUNTED - 1, "999 times"),
+        (MOST_COUNTED, "1,000 times"),
+        (MOST_COUNTED + 1, "more than 1,000 times"),
+        (9 * MOST_COUNTED, "more than 1,000 times"),
+    ],
+)
+def test_how_often_something_was_missed_is_told_as_often_as_it_was(times: int, told: str) -> None:
+    last = FIRST + (times - 1) * 60_000
+    found = counted(Every(60), FIRST, last)
+    missed = Happening(ScheduleKind.REMINDER, "a", OccurrenceOutcome.MISSED, FIRST, last, found, 0, plan())
+    assert f", {told} from" in missed_words(missed)

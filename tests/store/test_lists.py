@@ -82,3 +82,15 @@ async def test_a_key_ends_as_it_is_written(where: str) -> None:
         found = await store.inbox.between(first.inbox_id, last.inbox_id, [last.session], ends=":1_2")
         assert [one.id for one in found] == [last.inbox_id]
         assert await store.inbox.between(first.inbox_id, first.inbox_id, ends="%2") == []
+
+
+async def test_of_all_that_wait_those_are_told_that_wait_longest(where: str) -> None:
+    clock = {"late": (90,), "first": (10, 70), "second": (50, 20, 60)}
+    async with opened(where) as store:
+        for key, times in clock.items():
+            for at in times:
+                await store.inbox.accept(message(f"{key} {at}", key, at=at))
+        await turn_of(store, "over")  # what a turn has taken, or nobody will run, does not wait
+        told = [(one.key, one.count, one.since) for one in await store.overview.waiting(9)]
+        assert told == [("first", 2, 10), ("second", 3, 20), ("late", 1, 90)]
+        assert [one.key for one in await store.overview.waiting(2)] == ["first", "second"]
