@@ -26,11 +26,11 @@ class ZoneSaid:
 
 async def zone_for(store: Store, inbound: Inbound, gateway: str) -> ZoneSaid:
     """The zone of whoever wrote a message; in a group that shares its conversation, of the group."""
-    kept = [value for name, value, _ in await store.memory.entries(memory_of(inbound), SETTING) if name == TIMEZONE]
+    kept = {name: value for name, value, _ in await store.memory.entries(memory_of(inbound), SETTING)}
     theirs = inbound.chat.person.zone if isinstance(inbound, FromChat) else ""
     platform = inbound.surface.capitalize()
     for zone, source in (
-        (kept[-1] if kept else "", speak("as it was set here")),
+        (kept.get(TIMEZONE, ""), speak("as it was set here")),
         (theirs, speak("as {platform} says of you", platform=platform)),
     ):
         try:
