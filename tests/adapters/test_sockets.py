@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiohttp import WSMsgType, web
 
 from adapters.contract.chat import CallFailed, Fate
+from adapters.contract.supervision import AllConnections
 from adapters.slack import sockets
 from adapters.slack.sockets import Sockets
 
@@ -101,6 +103,43 @@ async def test_a_socket_that_ends_without_a_word_leaves_a_gap_though_another_sta
         await until(lambda: made.alive == 2)
         assert gaps == ["gap"]
         assert made.whole
+
+
+class Divided(AllConnections):
+    """The first of them is ours; the others are once they are given to us, by somebody who lives or not."""
+
+    def __init__(self, *, handed: bool) -> None:
+        self.given, self._handed = asyncio.Event(), handed
+
+    async def while_had(self, number: int, work: Callable[[], Coroutine[Any, Any, None]], /) -> None:
+        if number:
+            await self.given.wait()
+        await work()
+
+    def has(self, number: int, /) -> bool:
+        return number == 0
+
+    def handed(self, number: int, /) -> bool:
+        return number > 0 and self._handed
+
+
+@pytest.mark.parametrize("handed", [True, False])
+async def test_what_somebody_had_who_is_gone_without_a_word_leaves_a_gap_and_what_is_handed_does_not(
+    *, handed: bool
+) -> None:
+    gaps: list[str] = []
+    async with slack() as server:
+        held = Divided(handed=handed)
+        made = Sockets(2, server.dialled, takes, on_gap=lambda: gaps.append("gap"), held=held)
+        running = asyncio.create_task(made.run(lambda: None))
+        await until(lambda: made.alive == 1)
+        assert (gaps, made.whole) == ([], True)
+        held.given.set()
+        await until(lambda: made.alive == 2)
+        await asyncio.sleep(0)
+        assert (gaps, made.whole) == ([] if handed else ["gap"], True)
+        running.cancel()
+        await asyncio.wait([running])
 
 
 async def test_when_all_sockets_end_and_none_can_be_opened_one_failure_is_told() -> None:
