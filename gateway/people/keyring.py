@@ -69,8 +69,7 @@ class Keyring:
         self._noted_at = 0
         self._bell, self._opening, self._looking = Bell(), asyncio.Lock(), asyncio.Lock()
         self._looked_at, self._blind = float("-inf"), False
-        """When somebody looked last for a key that was not known, and whether that came to nothing."""
-        """When it was last looked for a key that nobody knew."""
+        """When it was last looked for a key that nobody knew, and whether that came to nothing."""
         self._portion = portion or Portion()
         self._portion.words[KEYS] = self._bell.ring
 
