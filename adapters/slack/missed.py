@@ -36,8 +36,9 @@ HOLD_SECONDS, HOLD_PAUSE_SECONDS = 60.0, 30.0
 RETOLD_SECONDS = 600.0
 """For so long Slack may tell again what was not acknowledged. So what is known to be first in a place, for so long after a gap,
 may have had a message before it, from so long before the gap."""
-SHARED_SECONDS = RETOLD_SECONDS
-"""For so long a place is read before something that is said in it is taken, if somebody else's sockets get a share of what is said."""
+SHARED_SECONDS = 120.0
+"""For so long a place is read before something that is said in it is taken, if somebody else's sockets get a share of what is said: until Slack has
+seen that nobody answers there. Each reading is a call that Slack counts, and keeps a message waiting."""
 LIVE_SECONDS = 1.5
 """How long an event waits for the past of its place: Slack waits three seconds for its acknowledgement."""
 
