@@ -100,7 +100,7 @@ soak: $(VENV)/.test-ready $(VENV)/clients/.ready ## the long proofs: simulation,
 SEED ?= 1
 COUNT ?= 40
 .PHONY: mutants
-mutants: $(VENV)/.test-ready ## make COUNT mistakes drawn by SEED in the modules that decide, and see which the tests let through; writes docs/mutants.md
+mutants: $(VENV)/.test-ready ## make COUNT mistakes drawn by SEED, and see which the tests let through; writes docs/mutants.md
 	@nice -n 15 $(BIN)/python -m tests.mutants.run --seed $(SEED) --count $(COUNT) --page
 
 .PHONY: bench

@@ -1,1 +1,1 @@
-"""Mistakes that nobody has chosen: made by rule of the modules that decide, and looked for by their tests."""
+"""Mistakes that nobody has chosen: made by rule of the product, and looked for by their tests."""

@@ -12,10 +12,10 @@ PAGE = ROOT / "docs" / "mutants.md"
 REASONS = Path(__file__).with_name("reasons.toml")
 HEAD = """# Mutants
 
-Whether tests find mistakes is told by mistakes that nobody has chosen. `make mutants` makes them by rule of the modules that decide (a comparison
+Whether tests find mistakes is told by mistakes that nobody has chosen. `make mutants` makes them by rule of the whole product (a comparison
 the other way round, a number more by one, a statement or a condition left out, two statements in each other's place, an exception that catches
 more, a lease that is not asked), draws a sample by a seed, and asks the tests that run the changed function, the quickest first
-(`tests/mutants/map.py` has the modules and the tests). Each mutant is planted in a process of its own, which is forked when all tests are imported:
+(`tests/mutants/map.py` says which may be asked). Each mutant is planted in a process of its own, which is forked when all tests are imported:
 most are found in a second. The first run has to find out which test runs what, and takes as long as all tests do.
 `make mutants SEED=7 COUNT=100` draws others. What no test is to find has its reason below.
 

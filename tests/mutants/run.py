@@ -1,4 +1,4 @@
-"""``python -m tests.mutants.run --seed 1 --count 40``: makes mutants of the modules that decide, drawn by a seed, and asks their tests.
+"""``python -m tests.mutants.run --seed 1 --count 40``: makes mutants of the product, drawn by a seed, and asks their tests.
 
 Each is tried in a process of its own, which is forked when all tests are collected. One that a test fails with is found; one that all of its tests
 pass is a survivor, and ``docs/mutants.md`` (``--page``) has it with its reason, or a test is written for it. The first run has to find out which test
@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.mutants.making import Mutant, mutants
-from tests.mutants.map import ASKED, deciding
+from tests.mutants.map import ASKED, modules
 from tests.mutants.named import FILE, named, planted
 from tests.mutants.page import REASONS, reason_of, write
 from tests.mutants.reach import KEPT, known
@@ -45,7 +45,7 @@ def kept(one: Result) -> None:
 
 def every(only: Sequence[str]) -> list[Mutant]:
     """All mutants that can be planted, of all modules or of some."""
-    return [one for path in deciding(only) for one in mutants(path, (ROOT / path).read_text("utf-8")) if one.within]
+    return [one for path in modules(only) for one in mutants(path, (ROOT / path).read_text("utf-8")) if one.within]
 
 
 def drawn(seed: int, count: int, only: Sequence[str]) -> list[Mutant]:
