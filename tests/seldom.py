@@ -3,9 +3,11 @@
 `make test` is run with every change, so it has a budget: eight minutes of two processors, of which formatter, types and the environment take a third. What a test finds for its time differs a hundredfold: a
 thousand of those that decide something take as long as one that kills gateways for half a minute. So of what does not fit the dearest are left
 out, and stand in ``tests/seldom.txt`` with what they took; `make soak` runs them, and whoever names a file or a test runs all of it. Never left out
-is what has found a mutant (`tests/mutants/results.json`) and what `ALWAYS` names, and of each file there is always something.
+is what has found a mutant (`tests/mutants/results.json`) and what `ALWAYS` names; of each file there is always something, and for each function
+of the product some of those that call it.
 
-``pytest --processes 20 --slowest-cpu 20000 > run.log``, with TESTS_ALL_CASES set, and ``python -m tests.seldom run.log`` write the list anew.
+``pytest --processes 20 --slowest-cpu 20000 > run.log``, with TESTS_ALL_CASES set, ``python -m tests.mutants.run --reach`` (which test calls
+what), and ``python -m tests.seldom run.log`` write the list anew.
 """
 
 from __future__ import annotations
@@ -14,10 +16,14 @@ import argparse
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+
+from tests.mutants.reach import known
 
 LIST = Path(__file__).with_suffix(".txt")
 RESULTS = Path(__file__).parent / "mutants/results.json"
@@ -38,6 +44,8 @@ ALWAYS = (
 """What each change has to keep, whatever it takes: what things cost, the rules of the house, and the short forms of what explores by chance and kills."""
 LEAST_SHARE = 0.25
 """So much of a file's tests is there each time, the cheapest."""
+FEWEST = 3
+"""So many of the tests that call a function are there each time, if there are so many."""
 _TOOK = re.compile(r"^ *(\d+\.\d\d) s +\d+\.\d\d s  (tests/\S+\.py::.+)$")
 
 
@@ -49,13 +57,25 @@ def cheapest(took: Mapping[str, float]) -> frozenset[str]:
     return frozenset(test for tests in files.values() for test in tests[: math.ceil(len(tests) * LEAST_SHARE)])
 
 
-def left_out(took: Mapping[str, float], kept: Collection[str], budget: float = BUDGET_SECONDS) -> dict[str, float]:
-    """Of tests with their seconds the dearest, until the others fit into the budget; not `kept`, nothing cheap, and of each file never all. Pure."""
+def left_out(
+    took: Mapping[str, float],
+    kept: Collection[str],
+    budget: float = BUDGET_SECONDS,
+    calls: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> dict[str, float]:
+    """Of tests with their seconds the dearest, until the others fit into the budget; not `kept`, nothing cheap, of each file never all, and never
+    one without which fewer than `FEWEST` of the tests that call a function would be left. `calls` are the functions of each test. Pure.
+    """
+    callers = Counter(function for test in took for function in calls.get(test, ()))
     stays = cheapest(took).union(kept, (test for test in took if test.startswith(ALWAYS)))
     total, found = sum(took.values()), dict[str, float]()
     for test in sorted(took.keys() - stays, key=lambda one: (-took[one], one)):
         if total <= budget or took[test] < DEAR_SECONDS:
             break
+        called = calls.get(test, ())
+        if any(callers[function] <= FEWEST for function in called):
+            continue
+        callers.subtract(called)
         found[test] = took[test]
         total -= took[test]
     return found
@@ -95,7 +115,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=BUDGET_SECONDS)
     asked = parser.parse_args()
     took = measured(asked.printed.read_text())
-    found = left_out(took, finders(), asked.seconds)
+    found = left_out(took, finders(), asked.seconds, {test: seen.functions for test, seen in known().items()})
     LIST.write_text("".join(f"{seconds:7.2f}  {test}\n" for test, seconds in sorted(found.items())))
     print(f"{len(found)} of {len(took)} tests are left out: {sum(found.values()):.0f} of {sum(took.values()):.0f} s")
 

@@ -31,6 +31,15 @@ def test_the_dearest_are_left_out_until_the_others_fit_and_of_each_file_some_sta
         assert all(took[test] <= min(out.values()) for test in might), "the dearest first"
 
 
+@given(TOOK, st.data())
+def test_for_each_function_some_that_call_it_stay(took: dict[str, float], data: st.DataObject) -> None:
+    calls = {test: data.draw(st.frozensets(st.sampled_from("fgh"))) for test in sorted(took)}
+    out = seldom.left_out(took, frozenset(), 0, calls)
+    for function in "fgh":
+        callers = {test for test in took if function in calls[test]}
+        assert len(callers - out.keys()) >= min(len(callers), seldom.FEWEST)
+
+
 def test_what_a_run_has_printed_is_read() -> None:
     printed = (
         "  12.30 s     0.50 s  tests/a/test_b.py::test_c[a case of it]\n   1.00 s  0.00 s  tests/a/test_b.py\nother\n"
