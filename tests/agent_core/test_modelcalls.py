@@ -17,8 +17,9 @@ from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
+from agent_core.signals import ModelCalled
 from agent_core.turn.effects import CallModel
-from agent_core.turn.events import CallBroke, Compacted, Event, ReplyFinished, TextArrived
+from agent_core.turn.events import CallBroke, Compacted, Event, ReplyFinished, TextArrived, TextTakenBack
 from tests.agent_core.turns import ROUTE, Rig, opened
 from tests.store.support import FakeClock
 
@@ -30,6 +31,7 @@ class Client:
     """Says the same to everything, and keeps what it was asked."""
 
     says: str = "words"
+    first: Sequence[Event] = ()
     reason: str = "stop"
     window: int = 0
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
@@ -39,8 +41,8 @@ class Client:
 
     async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
         self.asked.append(request)
-        sink([TextArrived(at=1, text=self.says)])
-        return ReplyFinished(at=1, reason=self.reason, input_tokens=3, output_tokens=5)
+        sink([*self.first, TextArrived(at=1, text=self.says)])
+        return ReplyFinished(at=1, reason=self.reason, input_tokens=3, output_tokens=5, cached_tokens=2)
 
 
 class Paid:
@@ -126,6 +128,33 @@ async def test_a_question_beside_a_turn_is_paid_for() -> None:
     paid = Paid()
     said, _ = await caller_of(Client(), paid).briefly(turn_of(), "title", [{"role": "user", "content": "?"}], 5)
     assert (said, paid.names) == ("words", ["title"])
+
+
+async def test_what_was_a_thought_is_in_no_title_and_no_summary() -> None:
+    client = Client(first=[TextArrived(at=1, text="let me think"), TextTakenBack(at=1)], window=3_000)
+    said, _ = await caller_of(client).briefly(turn_of(), "title", [{"role": "user", "content": "?"}], 5)
+    made = await caller_of(client).compact(turn_of(past(8, 2_000)))
+    assert (said, made.summary) == ("words", "words")
+
+
+@pytest.mark.parametrize("broke", [None, CallBroke(at=1, cause=BreakCause.STALLED, status=529, input_tokens=3)])
+async def test_of_each_call_all_its_figures_are_told(broke: CallBroke | None) -> None:
+    told: list[object] = []
+
+    class Breaks(Client):
+        async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
+            said = await super().ask(request, sink)
+            return broke or said
+
+    caller = caller_of(Breaks())
+    caller.tell = told.append
+    await caller.call(turn_of(), call(), lambda _: None)
+    (one,) = told
+    assert isinstance(one, ModelCalled)
+    assert (one.endpoint, one.model, one.name) == (ROUTE.endpoint, ROUTE.model, "1")
+    figures = one.reason, one.error, one.status, one.input_tokens, one.output_tokens, one.cached_tokens
+    assert figures == (("stop", "", 0, 3, 5, 2) if broke is None else ("", "stalled", 529, 3, 0, 0))
+    assert one.content_at == one.ended_at > 0
 
 
 async def test_the_ids_of_earlier_calls_are_taken() -> None:

@@ -19,10 +19,11 @@ from agent_core.driver.work import Work, World, unheard
 from agent_core.jsonvalue import Json
 from agent_core.model.reach import AskedByOthers
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.records import changed
 from agent_core.settings import ToolFacts
 from agent_core.store.store import Fenced
 from agent_core.tools.asking import ToolQuestion
-from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import EffectClass, Reach, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry
 from agent_core.turn.effects import AskApproval, CallModel, Effect, RunTool
 from agent_core.turn.events import (
@@ -36,6 +37,7 @@ from agent_core.turn.events import (
     WaitEnded,
 )
 from tests.agent_core.turns import ROUTE, Rig
+from tests.store.support import FakeClock
 
 CLOCK = SystemClock()
 
@@ -401,3 +403,66 @@ async def test_a_tool_that_is_not_as_safe_any_more_as_its_turn_was_told_is_anoth
     other = ToolSpec("read", "for tests", {"type": "object"}, EffectClass.EFFECT)
     monkeypatch.setattr(Tool, "spec", other)
     assert isinstance(Turns().work.checked(TOOL), ToolChanged)
+
+
+@pytest.mark.parametrize("effect", list(EffectClass))
+@pytest.mark.parametrize("reach", list(Reach))
+async def test_only_what_changes_nothing_and_nobody_elsewhere_hears_of_may_run_before_that_is_stored(
+    effect: EffectClass, reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tool, "spec", ToolSpec("read", "for tests", {"type": "object"}, effect, reach=reach))
+    turn = Turns()
+    assert turn.turn.opened is not None
+    facts = tuple(replace(one, effect=effect) if one.name == "read" else one for one in turn.turn.settings.tools)
+    turn.turn.opened = replace(turn.turn.opened, settings=replace(turn.turn.settings, tools=facts))
+    assert not turn.work.only_reads("c1"), "it was not checked"
+    assert isinstance(turn.work.checked(TOOL), Runnable)
+    assert turn.work.only_reads("c1") is (effect is EffectClass.PURE and reach is Reach.HERE)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "gone", "seconds"), [(60.0, 0, 60.0), (7_200.0, 0, 3_600.0), (3_000.0, 900, 2_700.0)]
+)
+async def test_a_question_is_open_no_longer_than_its_call_may_take(
+    allowed: float, gone: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, waited = FakeClock(), list[float]()
+
+    async def answered(_: object, call: str, asking: object, seconds: float, intend: object) -> object:
+        del call, asking, intend
+        waited.append(seconds)
+        return work.NOBODY
+
+    async def asks(context: ToolContext) -> ToolOutcome:
+        clock.now += gone * 1000
+        await context.ask(ToolQuestion("name", "What is it?"))
+        return ToolOutcome(ToolStatus.OK, "text")
+
+    monkeypatch.setattr(work.OpenQuestions, "ask", answered)
+    turn = Turns(does=asks)
+    hands = cast("Any", turn.work)
+    hands._world = changed(hands._world, clock=clock)
+    assert turn.turn.opened is not None
+    settings = replace(turn.turn.settings, can_approve=True, approval_seconds=allowed)
+    turn.turn.opened = replace(turn.turn.opened, surface="telegram", settings=settings)
+    await turn.perform(TOOL)
+    assert waited == [seconds]
+
+
+async def test_a_call_asks_one_question_at_a_time() -> None:
+    answers: list[object] = []
+
+    async def asks(context: ToolContext) -> ToolOutcome:
+        first = asyncio.ensure_future(context.ask(ToolQuestion("name", "What is it?")))
+        await asyncio.sleep(0)
+        answers.append(await context.ask(ToolQuestion("age", "And how old?")))
+        first.cancel()
+        return ToolOutcome(ToolStatus.OK, "text")
+
+    turn = Turns(does=asks)
+    assert turn.turn.opened is not None
+    settings = replace(turn.turn.settings, can_approve=True)
+    turn.turn.opened = replace(turn.turn.opened, surface="telegram", settings=settings)
+    async with asyncio.timeout(20):
+        await turn.perform(TOOL)
+    assert answers == [work.NOBODY]
