@@ -385,7 +385,7 @@ class Ledger:
         for part in self.parts.values():
             moved = replace(part, row=replace(part.row, surface=other.surface, retry_at=None))
             other.parts.setdefault(moved.name, moved)
-            other._wanted_at.setdefault(moved.name, self._wanted_at.get(moved.name, part.row.at))
+        other._wanted_at = {**self._wanted_at, **other._wanted_at}
         self._book.hand_over(other._book, other.surface)
         other.owners.update(self.owners)
         other.held.update(self.held)

@@ -155,6 +155,16 @@ async def test_parts_of_a_chat_that_has_another_id_are_stored_there_and_here_not
     assert other.owners == {"t1": ME}
 
 
+async def test_parts_of_a_chat_that_has_another_id_wait_since_they_were_wanted_first() -> None:
+    ledger, paper = ledger_of("t1")
+    since = ledger.oldest_wanted_at()
+    ledger.propose("t2", ME, wanted("on its way", final=False))
+    other = Ledger("new chat", paper, FakeClock(1_700_000_900_000), lambda: None)
+    ledger.hand_over(other)
+    assert other.oldest_wanted_at() == since is not None
+    assert other.waited(("t2", "b", 0)) == 0, "what is on its way is not to stay, and waits for nothing"
+
+
 def kept(place: int, origin: str = "t1", **more: Any) -> Delivery:
     """A part that an earlier process has left."""
     ledger, _ = ledger_of()

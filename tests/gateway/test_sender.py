@@ -170,6 +170,7 @@ class Chat:
     log: list[str] = field(default_factory=list[str])
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Its task has ended."""
+    troubles: SurfaceTroubles = field(default_factory=lambda: SurfaceTroubles(SystemClock(), _nothing))
 
     def wants(self, origin: str, *texts: str, kind: ContentKind = ContentKind.TEXT, final: bool = True) -> None:
         wanted = [WantedPart("b", n, Content(kind, Styled(one)), final=final) for n, one in enumerate(texts)]
@@ -213,11 +214,12 @@ async def chat(
         log.append(f"{address.chat} is {to}")
 
     store = cast("Store", SimpleNamespace(deliveries=SimpleNamespace(put_gate=_nothing)))
+    troubles = SurfaceTroubles(clock, _nothing)
     shared = Shared(
-        accounts, Gates(accounts, store, clock, tell), paper, SurfaceTroubles(clock, _nothing), Forming(), moved,
+        accounts, Gates(accounts, store, clock, tell), paper, troubles, Forming(), moved,
         lambda _: None, tell, clock, random.Random(1),
     )  # fmt: skip
-    made = Chat(Surface(address, port, shared, lambda _: log.append("forgotten")), port, paper, log)
+    made = Chat(Surface(address, port, shared, lambda _: log.append("forgotten")), port, paper, log, troubles=troubles)
     task = asyncio.create_task(made.surface.run())
     task.add_done_callback(lambda _: made.over.set())
     try:
@@ -594,3 +596,36 @@ async def test_a_turn_that_shows_itself_here_is_awaited_no_more() -> None:
         outlet = TurnOutlet(lambda: one.surface, "t1", ME, "", "7")
         one.surface.add(outlet)
         assert one.surface.ledger.awaited == set()
+
+
+async def test_a_chat_that_takes_something_again_is_not_in_trouble_any_more() -> None:
+    async with chat(Ability.KEYED) as one:
+        one.port.does = [fails(Fate.REFUSED, Cause.BLOCKED)]
+        one.wants("t1", "hello")
+        await one.until(lambda: one.troubles.known)
+        one.wants("t2", "and now?")
+        await one.shows("t2")
+        assert not one.troubles.known
+
+
+class Growing(Port):
+    """Messages grow there, if it takes the first."""
+
+    def traits(self, address: ChatAddress) -> Traits:
+        return Traits(drafts=False, preview_seconds=0.01, streams=True)
+
+    def flow(self, content: Content, *, final: bool) -> Flow:
+        return Flow(content.body.text)
+
+    async def start(self, address: ChatAddress, content: Content, first: Flow, person: str) -> str:
+        await self._call("start", first.text)
+        return "grows:m1"
+
+
+async def test_where_no_message_may_grow_that_is_tried_once_and_then_all_goes_as_elsewhere() -> None:
+    async with chat(Ability.KEYED, port=Growing(Ability.KEYED)) as one:
+        one.port.does = [fails(Fate.REFUSED)]
+        for number, origin in enumerate(("t1", "t2")):
+            one.wants(origin, "hello", final=False)
+            await one.until(lambda calls=number + 2: len(one.port.calls) >= calls)
+        assert [what for what, _, _ in one.port.calls] == ["start", "create", "create"]
