@@ -28,9 +28,12 @@ async def test_who_goes_while_waiting_takes_no_place_and_who_fails_gives_it_back
     narrow, over = Narrow(1, 60), asyncio.Event()
 
     async def holds() -> None:
-        async with narrow:
-            await over.wait()
-            raise LookupError
+        try:
+            async with narrow:
+                await over.wait()
+                raise LookupError
+        finally:
+            waiting[1].cancel()  # it was let in just now, and has not gone on yet
 
     async def passes() -> str:
         async with narrow:
@@ -44,8 +47,8 @@ async def test_who_goes_while_waiting_takes_no_place_and_who_fails_gives_it_back
     await asyncio.sleep(0)
     over.set()
     await asyncio.gather(holder, return_exceptions=True)
-    waiting[1].cancel()  # it was let in just now, and has not gone on yet
     assert await asyncio.wait_for(waiting[2], 10) == "passed"
+    assert waiting[1].cancelled()
     assert await asyncio.wait_for(passes(), 10) == "passed"
     assert isinstance((await asyncio.gather(holder, return_exceptions=True))[0], LookupError)
 

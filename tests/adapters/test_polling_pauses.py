@@ -9,8 +9,11 @@ import pytest
 
 from adapters.contract.chat import CallFailed, Fate
 from adapters.telegram import polling
-from adapters.telegram.polling import Polling
+from adapters.telegram.polling import CONFLICT, CONFLICT_SECONDS, DISTURBED_SECONDS, FIRST_SECONDS, Polling
 from tests.store.support import FakeClock
+
+SETTINGS = cast("Any", SimpleNamespace(account="telegram/1", poll_seconds=25))
+TWO_POLL = CallFailed(Fate.REFUSED, "Conflict: terminated by other getUpdates request")
 
 
 async def nothing(*_: object) -> Any:
@@ -23,8 +26,7 @@ async def test_a_pause_is_as_long_as_was_asked_for_and_no_silence(
     monkeypatch: pytest.MonkeyPatch, seconds: float, fate: Fate
 ) -> None:
     clock, silences = FakeClock(), list[float]()
-    settings = cast("Any", SimpleNamespace(account="telegram/1", poll_seconds=25))
-    one = Polling(settings, cast("Any", None), clock, nothing, cast("Any", nothing), nothing)
+    one = Polling(SETTINGS, cast("Any", None), clock, nothing, cast("Any", nothing), nothing)
 
     async def sleep(pause: float) -> None:
         for _ in range(4):
@@ -36,3 +38,46 @@ async def test_a_pause_is_as_long_as_was_asked_for_and_no_silence(
     await one._pause(CallFailed(fate, "no", retry_after=seconds))
     assert clock.now - begun == (max(1.0, seconds) if fate is Fate.TOO_FAST else 1.0) * 1000
     assert max(silences) < one.deaf_after_seconds
+
+
+@pytest.mark.parametrize("apart", [0.0, DISTURBED_SECONDS - CONFLICT_SECONDS - 1, DISTURBED_SECONDS, 3_600.0])
+async def test_that_two_poll_is_said_when_that_happens_again_before_long(
+    monkeypatch: pytest.MonkeyPatch, apart: float
+) -> None:
+    clock, pauses = FakeClock(), list[float]()
+    one = Polling(SETTINGS, cast("Any", None), clock, nothing, cast("Any", nothing), nothing)
+
+    async def sleep(pause: float) -> None:
+        pauses.append(pause)
+        clock.now += round(pause * 1000)
+
+    monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=sleep))
+    for _ in range(3):
+        await one._pause(TWO_POLL)
+        clock.now += round(apart * 1000)
+    again = [CONFLICT_SECONDS] * 2 if apart + FIRST_SECONDS < DISTURBED_SECONDS else [FIRST_SECONDS] * 2
+    assert pauses == [FIRST_SECONDS, *again]
+    assert one.words == (CONFLICT if CONFLICT_SECONDS in pauses else "")
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_what_could_not_be_stored_is_asked_for_once_more_at_once(
+    monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    asked: list[tuple[int | None, int]] = []
+
+    class Bot:
+        async def do_api_request(self, endpoint: str, kwargs: dict[str, Any]) -> object:
+            assert endpoint == "getUpdates"
+            asked.append((kwargs.get("offset"), kwargs["timeout"]))
+            if len(asked) == 2:
+                raise LookupError
+            return [{"update_id": 7}]
+
+    async def take(_: object) -> bool:
+        return stored
+
+    one = Polling(SETTINGS, cast("Any", Bot()), FakeClock(), take, cast("Any", nothing), nothing)
+    with pytest.raises(LookupError):
+        await one.run()
+    assert asked == [(None, 25), (8 if stored else None, 0)]

@@ -66,6 +66,17 @@ def test_what_was_too_fast_is_taken_after_as_many_seconds_as_were_told(steps: li
         clock.now = max(clock.now, again)
 
 
+def test_what_other_gateways_have_let_through_counts_here() -> None:
+    members = members_of(FakeClock(), [], open_to_all=True, per_minute=3)
+    for number in range(2):
+        members.met(ACCOUNT, "7", f"there {number}")
+        members.met(ACCOUNT, "7", f"there {number}")  # brought again
+    members.met("telegram/2", "7", "another account")
+    assert members.refusal(said("here"), free=False) is None
+    assert members.refusal(said("too fast"), free=False) is not None
+    assert members.refusal(said("another's", person="8"), free=False) is None
+
+
 @given(st.integers(0, MOST_PENDING), st.integers(-2, 2))
 @example(MOST_PENDING, 0)
 @example(MOST_PENDING, 1)

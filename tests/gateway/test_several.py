@@ -286,3 +286,61 @@ async def test_whether_anybody_has_something_kept_is_looked_for_once_a_minute_af
     portion.words["kept:consent"]()
     assert [await some.any() for _ in range(3)] == [True] * 3
     assert len(looked) == 3
+
+
+async def test_that_somebody_has_kept_the_first_is_told_the_others_once() -> None:
+    async def none(*_: object) -> list[str]:
+        return []
+
+    portion, told = Portion(whole=False), list[str]()
+    portion.tell = cast("Any", told.append)
+    some = SomeKept(cast("Any", SimpleNamespace(of_kind=none)), "consent", FakeClock(), portion)
+    assert not await some.any()
+    some.added()
+    some.added()
+    assert await some.any()
+    assert told == ["kept:consent"]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_that_there_is_more_to_do_reaches_the_gateway_that_does_it(ours: bool) -> None:
+    portion, told, rung = Portion(whole=False), list[str](), list[str]()
+    portion.tell = cast("Any", told.append)
+    portion.change([HOUSE] if ours else [], {HOUSE: 1})
+    ring = portion.at_house("due", lambda: rung.append("rung"))
+    ring()
+    assert (rung, told) == (["rung"], [] if ours else ["due"])
+    portion.words["due"]()
+    assert rung == ["rung", "rung"], "another one says so"
+
+
+@pytest.mark.parametrize(
+    ("leases", "others", "doubted"),
+    [
+        ([False, True, False, True], True, False),
+        ([False, False], True, True),
+        ([True, False, False], True, True),
+        ([False] * 4, False, False),
+    ],
+)
+async def test_a_lease_is_doubted_when_it_is_over_twice_in_a_row_and_others_are_there(
+    leases: list[bool], others: bool, doubted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, over = iter(leases), list[str]()
+
+    class Lives:
+        def lease_ok(self) -> bool:
+            if (said := next(looks, None)) is None:
+                over.append("all looks")
+                raise LookupError
+            return said
+
+    monkeypatch.setattr("gateway.sharing.portion.DOUBT_SECONDS", 0.0)
+    portion = Portion(whole=False)
+    portion.peers = cast("Any", (1, 2) if others else (1,))
+    connections = AccountConnections(portion, (), cast("Any", Lives()))
+    try:
+        await connections.doubted()
+    except LookupError:
+        assert over
+    assert bool(over) is not doubted
