@@ -152,6 +152,7 @@ class Parts:
     def __init__(self) -> None:
         self.known: set[str] = set()
         self.taken: list[str] = []
+        self.going_on: set[str] = set()
 
     def reaches(self, surface: str) -> bool:
         return bool(surface)
@@ -165,7 +166,8 @@ class Parts:
         return name[0] in self.known
 
     def take_up(self, found: Sequence[Any], epochs: Mapping[str, int], going_on: Collection[str] = ()) -> None:
-        del epochs, going_on
+        del epochs
+        self.going_on |= set(going_on)
         self.taken += [one.row.origin for one in found]
 
 
@@ -174,10 +176,10 @@ class Commands:
 
     def __init__(self) -> None:
         self.asked: list[int] = []
+        self.in_hand: set[int] = set()
 
     def carries_out(self, inbox_id: int) -> bool:
-        del inbox_id
-        return False
+        return inbox_id in self.in_hand
 
     async def carry_out(self, inbox_id: int, owner: object) -> bool:
         del owner
@@ -200,7 +202,11 @@ class Rounds:
         self.unblocked: list[str] = []
         self.aside: list[str] = []
         runner = SimpleNamespace(closing=False, unblock=self._unblock, slots=SimpleNamespace(position=_nothing))
-        aside = SimpleNamespace(damage=SimpleNamespace(everybodys=False), known={}, put=self._put, check=lambda: None)
+        self.told: list[str] = []
+        self.damage = SimpleNamespace(everybodys=False)
+        aside = SimpleNamespace(
+            damage=self.damage, known={}, put=self._put, check=lambda: None, tell_waiting=self.told.append
+        )
         store = cast("Any", self.stored)
         left = Unclaimed(store, cast("Any", aside), self.clock)
         named = dict.fromkeys(("accepting", "opener", "chats", "closer"))
@@ -265,6 +271,35 @@ async def test_a_command_that_nobody_can_carry_out_is_asked_for_once(rounds: Rou
     rounds.stored.messages = [said(1, inbox.COMMAND_LANE)]
     await rounds.rounds(20, 60_000)
     assert rounds.commands.asked == [1]
+
+
+async def test_a_command_that_is_being_carried_out_is_not_carried_out_once_more(rounds: Rounds) -> None:
+    rounds.stored.messages, rounds.commands.in_hand = [said(1, inbox.COMMAND_LANE), said(2, inbox.COMMAND_LANE)], {1}
+    await rounds.rounds(3)
+    assert rounds.commands.asked == [2]
+
+
+async def test_what_a_turn_has_on_its_way_goes_on_changing_also_while_it_is_still_to_be_taken_up(
+    rounds: Rounds,
+) -> None:
+    rounds.stored.turns = [turn(number) for number in range(WINDOW[LeftKind.SESSION] + 3)]
+    rounds.stored.parts = [part(1)]
+    await rounds.round()
+    assert len(rounds.resumed.turns_of) < len(rounds.stored.turns)
+    assert rounds.parts.going_on == {one.turn for one in rounds.stored.turns}
+
+
+async def test_while_nothing_can_be_read_who_waits_is_told_and_nothing_is_taken_up(rounds: Rounds) -> None:
+    rounds.stored.turns = [turn(1)]
+    blocked = rounds.queues.at("telegram/1/1//")
+    rounds.queues.own(blocked, "s1", 7)
+    blocked.blocked = True
+    rounds.damage.everybodys = True
+    await rounds.rounds(2)
+    assert (rounds.told, rounds.stored.looks, rounds.resumed.turns_of) == (["s1", "s1"], 0, [])
+    rounds.damage.everybodys = False
+    await rounds.round()
+    assert rounds.resumed.turns_of == ["t1"]
 
 
 async def test_what_its_owner_keeps_is_tried_again_and_does_not_go_on_here(rounds: Rounds) -> None:
