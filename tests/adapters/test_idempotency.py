@@ -76,6 +76,16 @@ async def test_two_requests_of_one_trace_are_one_only_if_they_say_the_same(up: S
     assert answers[0][1]["id"] == answers[2][1]["id"] != answers[1][1]["id"]
 
 
+@pytest.mark.parametrize("name", ["", "Idempotency-Key", "X-Request-Id", "X-Client-Request-Id"])
+async def test_a_retry_joins_what_says_the_same_unless_it_has_an_id_of_its_own(up: Serving, name: str):
+    words, own = "count to 9 slowly", {name: "mine"} if name else {}
+    first = asyncio.create_task(ask(up.url, words, {"x-stainless-retry-count": "0"}))
+    while not any(queue.running for queue in up.hub.queues):
+        await asyncio.sleep(0.01)
+    again = await ask(up.url, words, {"x-stainless-retry-count": "1", **own})
+    assert (again[1]["id"] == (await first)[1]["id"]) is (not name)
+
+
 async def test_no_key_can_be_made_up_that_names_somebody_elses_request(up: Serving, tmp_path: Path):
     import sqlite3
 
