@@ -23,6 +23,8 @@ Table = Mapping[str, Json]
 LONGEST_SECONDS = 15
 """How long an answer is waited for."""
 SLOW_SECONDS = 1.0
+LONG_SECONDS = 60
+"""From here on a turn that is open is named."""
 """So long silently."""
 NOT_SERVED = "unknown_url"
 """The code of an answer that there is no such address: what it belongs to is not configured there."""
@@ -198,7 +200,7 @@ def status_lines(body: Table) -> list[str]:
     lines += node_lines(list(tables(body.get("nodes"))))
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
     lines.append(
-        f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"
+        f"Open turns: {_known(body.get('open_turns'))}{_oldest(body.get('oldest_turn'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"
     )
     lines += [f"Running turns with {words}: {count}" for words, count in _sorted(body.get("running_for"))]
     lines += _audit(body.get("audit"))
@@ -237,6 +239,14 @@ def _head(body: Table) -> str:
     since = f", up for {duration(up)}" if isinstance(up, int) else ""
     at = f", at {body.get('address')}" if body.get("address") else ""
     return f"outspoken {body.get('version')}{since}{at}"
+
+
+def _oldest(turn: Json) -> str:
+    """The turn that has been open for longest, once that is long."""
+    seconds = turn.get("seconds") if isinstance(turn, dict) else None
+    if not isinstance(turn, dict) or not isinstance(seconds, int) or seconds < LONG_SECONDS:
+        return ""
+    return f", the oldest for {duration(seconds)} (outspoken explain {turn.get('turn')})"
 
 
 def _models(body: Table) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_core.explain.why import MOST_LINES, UP, Sentence, adapter_words, fitted
+from agent_core.explain.why import MOST_LINES, NEEDS_A_PERSON, UP, Sentence, adapter_words, fitted
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import AdapterStateRow
 
@@ -66,7 +66,8 @@ def _verdict(missing: NothingStored) -> str:
         running = "" if missing.starts else " No gateway had been started then."
         return f"{nothing} No state of its adapter is stored either: it may not have been configured.{running}"
     if then and then[-1].state != UP:
-        return f"{nothing} The adapter was {then[-1].state}, so it cannot have come; the platform may deliver it later."
+        how = "needed a person" if then[-1].state == NEEDS_A_PERSON else f"was {then[-1].state}"
+        return f"{nothing} The adapter {how}, so it cannot have come; the platform may deliver it later."
     if trouble:
         return f"{nothing} The adapter was up, yet in trouble around then, so it may have been lost on its way."
     return (

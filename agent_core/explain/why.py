@@ -50,7 +50,7 @@ ON_TIME_MS = 60_000
 """What was due is on time for so long."""
 WORTH_TELLING_MS = 300
 """A shorter wait before a turn is none."""
-UP = "up"
+UP, NEEDS_A_PERSON = "up", "needs a person"
 FINISH_REASONS = frozenset(
     {"stop", "length", "tool_calls", "function_call", "content_filter", "end_turn", "eos", "error"}
 )
@@ -190,7 +190,8 @@ def ending_of(case: StoryCase) -> StoryEnd:
 
 def story_of(case: StoryCase) -> list[Sentence]:
     """What happened, in order: at most `MOST_LINES` - 1 lines."""
-    lines = [*_asked_lines(case), *turn_lines(case.events, show_text=case.show_text), *_delivery_lines(case)]
+    now = case.now if case.turn is not None and case.turn.state is TurnState.OPEN else None
+    lines = [*_asked_lines(case), *turn_lines(case.events, show_text=case.show_text, now=now), *_delivery_lines(case)]
     return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
 
 
@@ -362,7 +363,9 @@ def _waiting(case: StoryCase, asked: Asked) -> str:
     parts = [f"{case.ahead} earlier messages" if case.ahead > 1 else "an earlier message"] if case.ahead else []
     running = next((t for t in reversed(case.before) if t.state is TurnState.OPEN), None)
     if running is not None:
-        parts.append(f"the turn {running.turn}, which runs since {duration((case.now - running.opened_at) // 1000)}")
+        parts.append(
+            f"the turn {running.turn}, which has been running for {duration((case.now - running.opened_at) // 1000)}"
+        )
     behind = (
         f"behind {' and '.join(parts)}"
         if parts
@@ -413,8 +416,11 @@ def _short(text: str) -> str:
 # ---------------------------------------------------------------------- what the turn did
 
 
-def turn_lines(events: Sequence[ev.Event], *, show_text: bool) -> list[Sentence]:
-    """What a turn did, a line for each thing worth one. A clock that was set back does not turn the order round."""
+def turn_lines(events: Sequence[ev.Event], *, show_text: bool, now: int | None = None) -> list[Sentence]:
+    """What a turn did, a line for each thing worth one. A clock that was set back does not turn the order round.
+
+    Of a turn that is open `now` (ms), the last lines say since when it waits, and for what.
+    """
     teller = _Teller(show_text)
     lines: list[Sentence] = []
     at = 0
@@ -426,7 +432,16 @@ def turn_lines(events: Sequence[ev.Event], *, show_text: bool) -> list[Sentence]
             lines.append(Sentence(at, words, frame))
             if isinstance(event, ev.TurnOpened):
                 lines += [Sentence(at, known) for known in _known_words(event)]
+    if now is not None and events:
+        lines += [Sentence(at, words, frame=True) for words in teller.open_words(events[-1], now)]
     return lines
+
+
+_MODEL_IS_ASKED = (
+    ev.TurnOpened | ev.TurnBegun | ev.TurnResumed | ev.WaitEnded | ev.ToolReturned
+    | ev.TextArrived | ev.ReasoningArrived | ev.RefusalBegan | ev.ToolCallNamed | ev.ToolArgumentsArrived
+)  # fmt: skip
+"""Behind these a reply of the model is under way, unless a tool is."""
 
 
 class _Teller:
@@ -437,7 +452,8 @@ class _Teller:
         self._tools: dict[str, str] = {}
         self._models: list[str] = []
         self._effects: frozenset[str] = frozenset()
-        self._begun: list[str] = []
+        self._begun: dict[str, int] = {}
+        """Calls that have not come back, with when they began."""
         self._offered: frozenset[str] = frozenset()
         self._called_at = 0
         self._content_at = 0
@@ -477,14 +493,24 @@ class _Teller:
             case ev.TurnBegun():
                 return begun_words(event, self._models[event.route] if event.route < len(self._models) else "")
             case ev.ToolStarted():
-                self._begun.append(event.call)
+                self._begun[event.call] = event.at
                 return ""
             case ev.ToolReturned():
-                self._begun = [call for call in self._begun if call != event.call]
+                self._begun.pop(event.call, None)
                 self._calls(event.at)
                 return self._tool(event)
             case _:
                 return self._rest(event)
+
+    def open_words(self, last: ev.Event, now: int) -> list[str]:
+        """What has not come back: true of a turn that runs, and of one whose process is dead."""
+        if not self._begun and isinstance(last, _MODEL_IS_ASKED):
+            time = duration((now - self._called_at) // 1000)
+            return [speak("The model was asked {time} ago, and its reply is not over yet.", time=time)]
+        return [
+            speak("{tool} was begun {time} ago, and has not come back yet.", tool=self._named(call), time=duration((now - at) // 1000))
+            for call, at in self._begun.items()
+        ]  # fmt: skip
 
     def _opened(self, event: ev.TurnOpened) -> str:
         self._calls(event.at)
@@ -570,7 +596,7 @@ class _Teller:
 
     def _taken_over(self, event: ev.TakenOver) -> str:
         self._calls(event.at)
-        begun, self._begun = [self._named(call) for call in dict.fromkeys(self._begun)], []
+        begun, self._begun = [self._named(call) for call in self._begun], {}
         unsure = ", ".join(name for name in begun if name in self._effects)
         taken = speak("The gateway had been restarted; the turn was taken up again.")
         if not unsure:
@@ -851,7 +877,7 @@ _STATES = {
     "down": sentence("The adapter {account} was down from then on{why}"),
     "starting": sentence("The adapter {account} was starting from then on{why}"),
     "stopped": sentence("The adapter {account} was stopped from then on{why}"),
-    "needs a person": sentence("The adapter {account} needed a person from then on{why}"),
+    NEEDS_A_PERSON: sentence("The adapter {account} needed a person from then on{why}"),
 }
 
 

@@ -764,7 +764,7 @@ class TimeLimit(Meanwhile):
 
 
 @ends(ExitCode.SPEND_LIMIT, ExitClass.LIMIT, "a budget is used up", http=429,
-      operator="A limit of tokens or money was reached. If these turns were useful, raise it ([budgets] turn_tokens).", example={
+      operator="A limit of tokens or money was reached; `outspoken explain` names it. If these turns were useful, raise it ([budgets]).", example={
           "spend": {"budget": "day", "measure": "tokens", "limit": 1_000_000, "used": 1_003_211,
           "opens": "2026-11-22 00:00 UTC", "opens_in_seconds": 7500}})  # fmt: skip
 class SpendLimit(Meanwhile):

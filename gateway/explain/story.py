@@ -503,11 +503,17 @@ class Explainer:
     # ------------------------------------------------------------------ what is not there
 
     async def chat_at(self, place: str, at: int) -> ToldStory:
-        """Why there was no answer in a chat (``PLATFORM/CHAT``) at a time. Raises `CannotExplain`."""
+        """Why there was no answer in a chat at a time. Raises `CannotExplain`.
+
+        A chat is ``PLATFORM/CHAT``, or as stories and logs name it: with the account before, and the thread behind.
+        """
         platform, slash, chat = place.partition("/")
         if not slash or not chat:
             raise CannotExplain("Name the chat as PLATFORM/CHAT, such as telegram/4711 or discord/1234567890.")
         sessions = await self._sessions_in(platform, chat)
+        if not sessions and "/" in chat:
+            chat = chat.split("/")[1]
+            sessions = await self._sessions_in(platform, chat)
         near = await self._rows_of(sessions, chat, at - NEAR_MS, at + NEAR_MS)
         if not near:
             earlier = await self._rows_of(sessions, chat, at - DAY_MS, at)

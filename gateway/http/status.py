@@ -143,12 +143,18 @@ class Look:
     async def _stored(self) -> dict[str, Json]:
         failed = await self.store.deliveries.failed(FAILED_SHOWN)
         jobs = [one for one in await self.store.forgotten.jobs() if one.done_at is None]
-        last = self.hub.forgetting.last
+        last, oldest = self.hub.forgetting.last, await self.store.turns.oldest_open()
         return {
             "forgetting": [{"forget": one.forget, "since": one.at} for one in jobs],
             "forgotten": [*last.lines(())] if last is not None else [],
             "webhooks": await self.webhooks.status() if self.webhooks is not None else [],
             "open_turns": await self.store.turns.count_open(),
+            "oldest_turn": None
+            if oldest is None
+            else {
+                "turn": oldest[0],
+                "seconds": max(0, self.clock.now_ms() - oldest[1]) // 1000,
+            },
             "waiting_sessions": len(await self.store.inbox.sessions_with_pending()),
             "failed_parts": [
                 {

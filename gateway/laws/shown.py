@@ -21,6 +21,8 @@ from adapters.delivery.parts import WantedPart, picture
 from adapters.delivery.reconcile import is_print_of
 from adapters.platforms import platform_of
 from adapters.text.styled import Styled
+from agent_core.failures.exits import InterruptedByRestart
+from agent_core.failures.notices import RESTORED
 from agent_core.messages import InputMessage, words_of
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, made_for
 from agent_core.store.evidence import KeptPart, TurnEvidence
@@ -188,6 +190,8 @@ def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
         yield from _elsewhere(seen, chat)
     if told is None or told.exit is None or turn.undone or not chat:
         return
+    if isinstance(told.exit, InterruptedByRestart) and told.exit.detail == RESTORED:
+        return  # nobody is told again of what was open in a backup
     # A chat is shown in another conversation what became of one that was set aside.
     if seen.session is None or seen.session.quarantined is not None:
         return

@@ -256,6 +256,10 @@ def test_a_stream_in_the_background_is_gone_on_with_behind_any_event(
     told.check()
     assert told.last == live[-1]
     assert all(event["sequence_number"] > after.after for event in rest)
+    again = events_of(streamed(asked, sights[seen_again:], last))
+    assert rest == [event for event in again if event["sequence_number"] > after.after], (
+        "clients that leave out by numbers"
+    )
 
 
 def test_whoever_sees_a_call_and_what_was_thought_behind_it_at_once_is_told_them_in_their_order():

@@ -121,6 +121,21 @@ def _numbering_anew() -> list[Event]:
     return rig.fed
 
 
+def test_of_an_open_turn_is_told_what_has_not_come_back_and_since_when():
+    events = _numbering_anew()
+
+    def last(count: int) -> str:
+        return turn_lines(events[:count], show_text=False, now=events[count - 1].at + 75_000)[-1].words
+
+    begun = [place for place, event in enumerate(events, 1) if isinstance(event, ToolStarted)]
+    back = next(place for place, event in enumerate(events, 1) if isinstance(event, ToolReturned))
+    assert [last(place) for place in begun] == [
+        f"{name} was begun 75 s ago, and has not come back yet." for name in ("read", "send")
+    ]
+    assert last(1) == last(back) == "The model was asked 75 s ago, and its reply is not over yet."
+    assert all(isinstance(event, TurnOpened | ToolReturned) for event in (events[0], events[back - 1]))
+
+
 def test_a_call_is_called_by_its_tool_where_a_provider_numbers_each_replys_calls_anew():
     events = _numbering_anew()
     words = [line.words for line in turn_lines([*events, TakenOver(at=9_000, epoch=2)], show_text=False)]

@@ -388,12 +388,13 @@ async def test_an_incident_tells_what_it_is_about_and_what_helped(where: str):
 # ---------------------------------------------------------------------- what never came
 
 
-async def test_a_chat_at_a_time_tells_the_message_that_came_then(where: str):
+@pytest.mark.parametrize("chat", ["telegram/7", "telegram/1/7", "telegram/7***1/7/", "telegram/1/7/22"])
+async def test_a_chat_at_a_time_tells_the_message_that_came_then(where: str, chat: str):
     async with opened(where) as store:
         (number,) = await answered(store, ["7:41"], "t_1")
         await answered(store, ["7:42"], "t_2", at=NOW + 120_000)
     async with explaining(where, NOW + 3_600_000) as explainer:
-        found = await explainer.chat_at("telegram/7", NOW + 5_000)
+        found = await explainer.chat_at(chat, NOW + 5_000)
         other = await explainer.chat_at("telegram/8", NOW)
     assert (found.id, found.turn, found.found) == (str(number), "t_1", True)
     assert "came 2 min later" in found.text(UTC)
@@ -419,7 +420,7 @@ async def test_a_message_that_never_came_tells_how_the_adapter_was_doing(where: 
     shown = found.text(UTC)
     assert (found.found, found.ending) == (False, "never arrived")
     assert f"The adapter telegram/1 needed a person from then on: {down}" in shown
-    assert "The adapter was needs a person, so it cannot have come" in shown
+    assert "The adapter needed a person, so it cannot have come" in shown
     assert "discord" not in shown
     assert "The adapter was up: either it did not reach us" in snowflake.text(UTC)
 

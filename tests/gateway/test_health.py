@@ -206,7 +206,7 @@ async def test_a_gateway_that_drains_is_alive_and_not_ready(tmp_path: Path) -> N
         assert {
             "version", "uptime_seconds", "ready", "problems", "well", "unwell", "adapters", "running_turns", "waiting_messages",
             "unsent_parts", "oldest_unsent_seconds", "incidents", "alerts", "spend", "free_disk_bytes", "open_turns", "failed_parts",
-            "storage",
+            "oldest_turn", "storage",
         } <= body.keys()  # fmt: skip
         assert (status, body["ready"], body["well"], body["running_turns"]) == (200, True, True, 1)
         stop.set()
@@ -300,6 +300,17 @@ def test_what_fails_for_want_of_room_is_over_only_by_a_write_that_needs_room_and
         if event == "enough":
             # within the margin nothing changes but the figure that is told
             assert (standing.full, standing.low, bool(standing.words)) == (before.full, before.low, bool(before.words))
+
+
+def test_the_status_names_the_turn_that_has_been_open_for_long() -> None:
+    def told(seconds: int) -> str:
+        shown = status_lines(
+            {"open_turns": 3, "waiting_sessions": 1, "oldest_turn": {"turn": "t_1", "seconds": seconds}}
+        )
+        return next(line for line in shown if line.startswith("Open turns"))
+
+    assert told(480) == "Open turns: 3, the oldest for 8 min (outspoken explain t_1); chats with waiting messages: 1"
+    assert told(20) == "Open turns: 3; chats with waiting messages: 1"
 
 
 def test_the_status_begins_with_what_runs_since_when_where_and_with_which_model() -> None:

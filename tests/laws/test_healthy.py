@@ -17,6 +17,7 @@ from agent_core.store.keeping.backup import back_up
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store, open_store
 from agent_core.store.webhooks.rows import HookRow, ReceiverRow
+from gateway.laws.law import Law
 from gateway.operate.database import restore
 from gateway.retention.forgetting import Forgetting
 from gateway.retention.upkeep import FilePlaces, Upkeep
@@ -99,10 +100,19 @@ async def webhooks_and_channels_of_platforms_are_kept(store: Store, clock: FakeC
 async def another_gateway_begins_and_ends(store: Store, clock: FakeClock, folder: Path) -> None: ...
 
 
+def left_by(story: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Left:
+    base = tmp_path_factory.getbasetemp()
+    return copied(sqlite_left(story, base.parent / f"laws-{base.name}"), tmp_path)
+
+
 @pytest.fixture
 def left(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Left:
-    base = tmp_path_factory.getbasetemp()
-    return copied(sqlite_left("rest", base.parent / f"laws-{base.name}"), tmp_path)
+    return left_by("rest", tmp_path, tmp_path_factory)
+
+
+@pytest.fixture
+def left_open(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Left:
+    return left_by("middle", tmp_path, tmp_path_factory)
 
 
 ALL: tuple[Done, ...] = (
@@ -133,6 +143,14 @@ async def test_a_backup_that_was_put_back_breaks_no_law(left: Left, tmp_path: Pa
     await asyncio.to_thread(back_up, Path(left.where), backup)
     await restore(backup, Path(left.where), left.at + DAY_MS, resume=resume)
     assert await breaches(left.where, now=left.at + DAY_MS) == []
+
+
+async def test_what_was_open_in_a_backup_that_was_put_back_breaks_no_law(left_open: Left, tmp_path: Path) -> None:
+    backup, where = tmp_path / "backup.db", Path(left_open.where)
+    await asyncio.to_thread(back_up, where, backup)
+    await restore(backup, where, left_open.at + 60_000, resume=False)
+    found = await breaches(left_open.where, now=left_open.at + DAY_MS)
+    assert [one for one in found if one.law is not Law.HELD] == [], "what was held is let go by the next start"
 
 
 @pytest.mark.parametrize("days", [-30, -1, 1, 30])

@@ -91,7 +91,7 @@ async def test_a_started_turn_owns_its_messages_and_has_row_0(store: Store) -> N
     found = await store.turns.one("t_1")
     assert found is not None
     assert (found.state, found.number, found.opened_at, found.deadline) == (TurnState.OPEN, 1, 100, 200)
-    assert await store.turns.count_open() == 1
+    assert (await store.turns.count_open(), await store.turns.oldest_open()) == (1, ("t_1", 100))
 
 
 async def test_a_session_has_at_most_one_open_turn(store: Store) -> None:

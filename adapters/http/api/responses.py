@@ -7,8 +7,9 @@ as well, behind all that the model says.
 
 The order of items is that of the turn, whenever somebody looks: what is thought in the middle of a text is told behind it. So a response that is
 asked for again is the one that was streamed. Numbers of events count on by one; of a response in the background, whose stream can be gone on with
-behind any of them, a piece of text counts as many as it has characters, however it was cut, and calls of the gateway's tools that run side by side are
-told one after the other.
+behind any of them, a piece of text counts as many as it has characters, calls of the gateway's tools that run side by side are told one after the
+other, and a text is cut at the same places whenever it is told: some clients (OpenAI's `responses.stream(response_id=…, starting_after=…)`) ask for all
+of the stream, and leave out by the numbers what they have had.
 
 Laws (tests/adapters/test_responses.py): every event and object is as the published schema has it; numbers of events have no gap (but for lengths of
 texts in the background), items are begun before they grow and are over before the response is; what was streamed is what the object says at the end; what
@@ -88,6 +89,8 @@ class _Growing:
     """What stands in them before their numbers."""
     ours: bool = False
     texts: list[str] = field(default_factory=list[str])
+    held: str = ""
+    """Its end that is not told yet, where it is told in pieces of one size."""
 
     @property
     def text(self) -> str:
@@ -98,6 +101,8 @@ class _Growing:
         return refusal_part(self.text) if self.kind == _REFUSAL else text_part(self.text)
 
 
+PIECE = 4
+"""Characters of a piece of text where numbers stand for places: about as many as a token has."""
 _TEXT, _REFUSAL, _THOUGHT = "response.output_text", "response.refusal", "response.reasoning_summary_text"
 
 
@@ -273,6 +278,24 @@ class ResponseSpelling:
 
     def _grow(self, growing: _Growing, text: str) -> bytes:
         growing.texts.append(text)
+        if not self._placed:
+            return self._piece(growing, text)
+        if not text:
+            return self._piece(growing, "")
+        held = growing.held + text
+        told = len(held) - len(held) % PIECE
+        growing.held = held[told:]
+        return self._pieces(growing, held[:told])
+
+    def _all_told(self, growing: _Growing) -> bytes:
+        """It grows no more, so what is left of it is a piece, too."""
+        held, growing.held = growing.held, ""
+        return self._pieces(growing, held)
+
+    def _pieces(self, growing: _Growing, text: str) -> bytes:
+        return b"".join(self._piece(growing, text[at : at + PIECE]) for at in range(0, len(text), PIECE))
+
+    def _piece(self, growing: _Growing, text: str) -> bytes:
         number = self._number
         self._number = number + 1
         if self._placed:
@@ -293,6 +316,7 @@ class ResponseSpelling:
         # for those who put all texts behind one another
         alone = message.kind == _REFUSAL or (ending is not None and not self._notes)
         apart = b"" if alone else self._grow(message, "\n\n")
+        apart += self._all_told(message)
         self._message = None
         beside_calls = ending is None or ending.kind is ExitClass.HANDED
         phase = None if message.ours else "commentary" if beside_calls else "final_answer"
@@ -363,7 +387,8 @@ class ResponseSpelling:
         part: dict[str, Json] = {"type": "summary_text", "text": thought.text}
         item = thought_item(thought.id, "completed", thought.text)
         return (
-            self._event("response.reasoning_summary_text.done", **where, text=thought.text)
+            self._all_told(thought)
+            + self._event("response.reasoning_summary_text.done", **where, text=thought.text)
             + self._event("response.reasoning_summary_part.done", **where, part=part)
             + self._done(thought.index, item)
         )

@@ -132,6 +132,13 @@ class TurnReads(StoreReading):
         found = await self._asks.all(select(func.count()).select_from(t.turns).where(t.turns.c.state == _OPEN))
         return int(found[0][0])
 
+    async def oldest_open(self) -> tuple[str, int] | None:
+        """The turn that has been open for longest, with when it began (ms)."""
+        c = t.turns.c
+        query = select(c.turn, c.opened_at).where(c.state == _OPEN).order_by(c.opened_at).limit(1)
+        found = await self._asks.all(query)
+        return (str(found[0][0]), int(found[0][1])) if found else None
+
     async def usage(self, session: str, since_ms: int = 0) -> Usage:
         """What the turns of a session used that ended at or after a time."""
         query = select(
