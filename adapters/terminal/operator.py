@@ -23,9 +23,9 @@ Table = Mapping[str, Json]
 LONGEST_SECONDS = 15
 """How long an answer is waited for."""
 SLOW_SECONDS = 1.0
+"""So long silently."""
 LONG_SECONDS = 60
 """From here on a turn that is open is named."""
-"""So long silently."""
 NOT_SERVED = "unknown_url"
 """The code of an answer that there is no such address: what it belongs to is not configured there."""
 NO_RECEIVERS = "No webhook is configured where the gateway runs ([webhooks.NAME])."
