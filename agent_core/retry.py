@@ -55,7 +55,7 @@ STORING = Retry(1.0, 5.0, factor=1.2)
 """A running turn that cannot store what happened."""
 STORAGE_REOPENED = Retry(0.1, 1.0, factor=4.0, attempts=5)
 """The database is opened anew: the first time at once, so the pauses count from there."""
-PULSE_AGAIN = Retry(0.05, 1.0)
+PULSE_AGAIN = Retry(0.05, 0.5)
 """The connection that shows that this process lives."""
 BUDGET = Retry(1.0, 10.0)
 """What a call may use, or has used, cannot be stored."""

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import TextClause
 
+from agent_core.retry import Retry
 from agent_core.store.database import ownership
-from agent_core.store.database.ownership import GRACE_SECONDS, PulseLock
+from agent_core.store.database.ownership import PulseLock
 from agent_core.store.database.place import PostgresPlace, parse_place
 
 PATIENCE, MARGIN = 4.0, 1.0
@@ -85,8 +86,8 @@ async def test_who_has_just_had_its_locks_again_takes_nobody_for_dead_but_whose_
             return [7]
 
     lock = Answering(clock)
-    lock._back_at = clock.now
-    clock.now += GRACE_SECONDS - 0.1
+    lock._patient_until = clock.now + 2.0
+    clock.now += 1.9
     assert lock.dead(cast("Any", Conn()), [7]) == frozenset()
     assert asked == []
     lock._heard = frozenset({7, 8})
@@ -97,6 +98,39 @@ async def test_who_has_just_had_its_locks_again_takes_nobody_for_dead_but_whose_
     assert lock.dead(cast("Any", Conn()), [7]) == {7}
     lock._node = 7
     assert lock.dead(cast("Any", Conn()), [7]) == frozenset(), "nobody is dead to itself"
+
+
+@pytest.mark.parametrize(
+    ("cut", "tries", "patience"),
+    [
+        (False, [], 2.0),
+        (False, [ConnectionRefusedError()], 2.0),
+        (True, [], 4.0),
+        (False, [ConnectionRefusedError(), TimeoutError()], 4.0),
+    ],
+)
+async def test_whose_connections_ended_or_were_refused_is_waited_for_half_as_long_as_who_hears_nothing(
+    cut: bool, tries: list[OSError], patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, left = Wall(), [*tries]
+    lock = Answering(clock)
+    monkeypatch.setattr(ownership, "PULSE_AGAIN", Retry(0.0, 0.0))
+
+    async def connect() -> None:
+        if left:
+            raise left.pop(0)
+
+    async def retaken() -> bool:
+        return True
+
+    monkeypatch.setattr(lock, "connect", connect)
+    monkeypatch.setattr(lock, "_retaken", retaken)
+    for heard_nothing, seconds in ((cut, patience), (False, 2.0)):
+        if heard_nothing:
+            lock._cut()
+        assert await lock._again()
+        assert lock._patient_until == clock.now + seconds
+        lock.asked.clear()
 
 
 async def test_only_the_end_of_its_own_connection_takes_the_lease_away() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.store.database import ownership
 from agent_core.store.database.ownership import PulseLock, running_pid
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import (
@@ -316,6 +317,26 @@ async def test_whose_pulse_was_heard_since_is_dead_as_soon_as_it_ends(
         await asyncio.wait_for(held.tried.wait(), PATIENCE_SECONDS)
         assert await take_over(other) == [OpenTurn(turn, session, epoch + 1)]
         held.may.set()
+
+
+async def test_who_is_back_from_a_cut_waits_no_longer_for_one_that_was_killed_meanwhile_than_that_one_would_need(
+    postgres: str, short_lease: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cannot know whether that one was cut off as well: that it was refused itself, and was not left without an answer, tells how soon it would be back."""
+    monkeypatch.setattr(ownership, "SILENT_GRACE_SECONDS", 10 * PATIENCE_SECONDS)
+    with cable(postgres) as (url, way):
+        async with opened(url) as store, child("own", postgres) as other:
+            session, epoch, turn, _ = (await other.line()).split()
+            way.refusing = True
+            way.cut()
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while store.ownership.lease_ok():
+                    await asyncio.sleep(0.01)
+            other.send(signal.SIGKILL)
+            await other.line()
+            way.refusing = False
+            await back(store)
+            assert await _taken_over_from(store, time.monotonic()) == OpenTurn(turn, session, int(epoch) + 1)
 
 
 async def test_a_lostwriter_connection_is_replaced_without_anybody_noticing(postgres: str) -> None:

@@ -57,8 +57,9 @@ MARGIN_SECONDS = 1.0
 PING_SECONDS = 1.0
 SEEING_SECONDS = 0.1
 """So long an answer that is there already takes at most to be seen by a loop that goes on."""
-GRACE_SECONDS = 4.0
-"""For so long after it has its own locks again, a node takes nobody for dead who may have lost them as well."""
+GRACE_SECONDS, SILENT_GRACE_SECONDS = 2.0, 4.0
+"""For so long after it has its own locks again, a node takes nobody for dead who may have lost them as well: whose connection was ended, and each try
+to have another refused, tries again at once; who hears nothing finds only after seconds that the way is open again."""
 HEARD_SECONDS = 2 * PING_SECONDS
 """Whose pulse was heard so short a time ago was not cut off for as long as a lock needs to be lost in silence."""
 AGAIN_SECONDS = 15.0
@@ -343,10 +344,12 @@ class PulseLock:
         """The locks that it holds, or held, each with how it is asked for."""
         self._node = 0
         self._good = clock()
-        self._back_at = -math.inf
-        """When the locks were had again last."""
+        self._patient_until = -math.inf
+        """Others, who may have lost theirs as well, have so long to have their locks again, as we had."""
         self._heard = frozenset[int]()
-        """Whose pulses the server heard then."""
+        """Whose pulses the server heard when we had ours."""
+        self._unheard = False
+        """An answer was waited for in vain, before the locks were had again."""
 
     def lease_left(self) -> float:
         if self.lost.is_set():
@@ -360,7 +363,7 @@ class PulseLock:
         return not self.lost.is_set() and not self.lease_ok()
 
     def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
-        if self._clock() - self._back_at < GRACE_SECONDS:
+        if self._clock() < self._patient_until:
             # What has taken our lock from us will have taken theirs: they have time to have it again, as we had, unless they had it then.
             nodes = self._heard.intersection(nodes)
         return self._asked(conn, nodes, _TAKEN, {"me": self._node})
@@ -400,6 +403,7 @@ class PulseLock:
 
     def _cut(self) -> None:
         """What was asked fails now. To give it up in order, the driver would ask the server, which does not answer."""
+        self._unheard = True
         sync = self._conn.sync_connection if self._conn is not None else None
         if sync is not None and not sync.invalidated:
             driver: Any = sync.connection.driver_connection
@@ -531,8 +535,11 @@ class PulseLock:
                     alive = await self._retaken()
             except (SQLAlchemyError, OSError, TimeoutError) as error:
                 log.debug("storage.pulse_still_lost", node=self._node, error=in_words(error))
+                self._unheard = self._unheard or isinstance(error, TimeoutError)
                 await asyncio.sleep(PULSE_AGAIN.seconds(attempt))
                 continue
+            self._patient_until = self._clock() + (SILENT_GRACE_SECONDS if self._unheard else GRACE_SECONDS)
+            self._unheard = False
             seconds = round(self._clock() - began, 1)
             if alive:
                 self.resumed += 1
@@ -560,7 +567,7 @@ class PulseLock:
             self._heard = frozenset((await self._ask(_HEARD)).scalars())
         if found is None or found[0] is not None:
             return False
-        self._good, self._back_at = asked, self._clock()
+        self._good = asked
         return True
 
     async def _end_stopped(self) -> None:
