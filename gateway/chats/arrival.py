@@ -36,7 +36,7 @@ from gateway.commands.messages import Cursor, Messages, unusable
 from gateway.commands.registry import TYPED, CommandSpec, menu
 from gateway.delivery.outbox import Outbox
 from gateway.people.access import PersonStanding
-from gateway.people.members import Members, account_of
+from gateway.people.members import MemberRefused, Members, account_of
 from gateway.people.routing import Command, Ignore, WordsForAgent, meaning, session_of, spoken
 from gateway.queues import inbox
 from gateway.queues.held import HeldMessage, held_words
@@ -270,8 +270,9 @@ class Arrivals:
         message = replace(message, for_us=message.for_us or album in self._albums)
         account, rules = account_of(origin.address), self._members.rules_of(origin.address)
         own = session_of(origin, rules)
-        takes_part = await self._store.sessions.by_key(own.text()) is not None if origin.address.thread else False
-        said = meaning(message, rules, TYPED, takes_part=takes_part)
+        said = meaning(message, rules, TYPED, takes_part=False)
+        if isinstance(said, Ignore) and origin.address.thread and await self._takes_part(own.text()):
+            said = meaning(message, rules, TYPED, takes_part=True)
         if isinstance(said, Ignore):
             log.debug("chat.ignored", account=account, why=said.why)
             await self._pass(account, cursor)
@@ -286,32 +287,53 @@ class Arrivals:
             self._tell_outage(origin, error)
             raise
 
+    async def _takes_part(self, key: str) -> bool:
+        """A thread is one in which the bot has been talking."""
+        here = self._queues.known(key)
+        if (here is not None and here.epoch) or self._queues.pasts.whose(key) is not None:
+            return True
+        return await self._store.sessions.by_key(key) is not None
+
     async def _take(self, message: ChatMessage, cursor: Cursor, said: Command | WordsForAgent, own: SessionKey) -> None:
-        """Store what concerns us."""
+        """Store what concerns us. Nearly every message is new, and the storage says so where it stores it: only what is changed or refused, or is there
+        already, is looked up, which would be a way to the database more for each."""
         origin, members = message.origin, self._members
-        account = account_of(origin.address)
-        text = said.words if isinstance(said, Command) else said.text
         await members.directory.settle(own)
-        known = await self._store.inbox.by_key(account, message.key)
-        key = self._session(own, origin, known)
-        words = spoken(origin, text, members.rules_of(origin.address)) if isinstance(said, WordsForAgent) else text
-        inbound = FromChat(
-            account=account,
-            platform_key=message.key,
-            session=key,
-            input=(InputMessage(words, foreign=origin.foreign),),
-            surface=origin.address.platform,
-            memory_scope=key.text(),
-            can_approve=True,
-            chat=origin,
-        )
+        comes_again = message.edited or members.has_counted(origin, message.key)
+        if comes_again or not await self._take_new(message, cursor, said, own):
+            known = await self._store.inbox.by_key(account_of(origin.address), message.key)
+            if known is not None and not comes_again:
+                members.not_counted(origin, message.key)
+            await self._take_known(message, cursor, said, own, known)
+
+    async def _take_new(
+        self, message: ChatMessage, cursor: Cursor, said: Command | WordsForAgent, own: SessionKey
+    ) -> bool:
+        """Store a message that is taken for new. False: it is to be looked up, and nothing was done."""
+        inbound, text = self._inbound(message, said, self._members.directory.session_of(own, message.origin))
         with speaking(self._languages.at_once(inbound)):
-            stops = isinstance(said, Command) and said.name == "stop"  # nobody is too fast for that
-            refused = members.refusal(inbound, free=known is not None or stops) or unusable(origin, text)
+            if self._refusal(inbound, said, text, known=None) is not None:
+                return False
+            await self._members.directory.meet(own, message.origin)
+            return await self._take_in(inbound, said, text, cursor, only_new=True)
+
+    async def _take_known(
+        self,
+        message: ChatMessage,
+        cursor: Cursor,
+        said: Command | WordsForAgent,
+        own: SessionKey,
+        known: InboxRow | None,
+    ) -> None:
+        """The same of one that was looked up; None: it is new all the same."""
+        origin, members = message.origin, self._members
+        inbound, text = self._inbound(message, said, self._session(own, origin, known))
+        with speaking(self._languages.at_once(inbound)):
+            refused = self._refusal(inbound, said, text, known=known)
             if refused is not None and refused.later_ms and isinstance(said, WordsForAgent):
                 held = HeldMessage(self._clock.now_ms() + refused.later_ms, text)
                 if not await self._messages.hold(inbound, held, cursor, held_words(-(-refused.later_ms // 1000))):
-                    await self._pass(account, cursor)
+                    await self._pass(inbound.account, cursor)
                 return
             if refused is not None:
                 await self._messages.refuse(inbound, cursor, refused)
@@ -320,15 +342,45 @@ class Arrivals:
             new = known is None and self._clock.now_ms() - message.said_at < EDITED_MS
             if message.edited and not new:
                 await self._messages.edit(inbound, known)
-                await self._pass(account, cursor)
-            elif known is not None and self._messages.held_command(known) is not None:
-                await self._pass(account, cursor)  # it is kept already
-            elif isinstance(said, Command):
-                accepted, _ = await self._commands.take(inbound, said, cursor)
-                if accepted.duplicate:
-                    await self._pass(account, cursor)
-            elif not await self._messages.take(inbound, text, cursor):
-                await self._pass(account, cursor)
+                await self._pass(inbound.account, cursor)
+                return
+            held_already = known is not None and self._messages.held_command(known) is not None
+            if held_already or not await self._take_in(inbound, said, text, cursor):
+                await self._pass(inbound.account, cursor)
+
+    async def _take_in(
+        self, inbound: FromChat, said: Command | WordsForAgent, text: str, cursor: Cursor, *, only_new: bool = False
+    ) -> bool:
+        """Store what is taken. False if it is stored already."""
+        if isinstance(said, Command):
+            accepted, _ = await self._commands.take(inbound, said, cursor)
+            return not accepted.duplicate
+        return await self._messages.take(inbound, text, cursor, only_new=only_new)
+
+    def _inbound(self, message: ChatMessage, said: Command | WordsForAgent, key: SessionKey) -> tuple[FromChat, str]:
+        """The message as it is stored, and what its person wrote."""
+        origin = message.origin
+        text = said.words if isinstance(said, Command) else said.text
+        words = (
+            spoken(origin, text, self._members.rules_of(origin.address)) if isinstance(said, WordsForAgent) else text
+        )
+        inbound = FromChat(
+            account=account_of(origin.address),
+            platform_key=message.key,
+            session=key,
+            input=(InputMessage(words, foreign=origin.foreign),),
+            surface=origin.address.platform,
+            memory_scope=key.text(),
+            can_approve=True,
+            chat=origin,
+        )
+        return inbound, text
+
+    def _refusal(
+        self, inbound: FromChat, said: Command | WordsForAgent, text: str, *, known: InboxRow | None
+    ) -> MemberRefused | None:
+        stops = isinstance(said, Command) and said.name == "stop"  # nobody is too fast for that
+        return self._members.refusal(inbound, free=known is not None or stops) or unusable(inbound.chat, text)
 
     async def _pass(self, account: str, cursor: Cursor) -> None:
         """The platform need not bring it again."""

@@ -94,23 +94,28 @@ class Messages:
         """Why there is no room for one more message of the conversation just now; None if there is."""
         return self._accepting.crowded(key)
 
-    async def take(self, inbound: FromChat, text: str, cursor: Cursor) -> bool:
-        """Take it in, hold it until there is room, or refuse it in words; `text` is what its person wrote. False if it was known."""
+    async def take(self, inbound: FromChat, text: str, cursor: Cursor, *, only_new: bool = False) -> bool:
+        """Take it in, hold it until there is room, or refuse it in words; `text` is what its person wrote. False if it was known; where it is taken
+        `only_new`, then nothing was done."""
         try:
-            ticket = await self._in_line(inbound, cursor, None)
+            ticket = await self._in_line(inbound, cursor, None, only_new=only_new)
         except NotAccepted as refused:
             if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
             if self._may_wait(inbound, refused):
                 return await self._hold_for_room(inbound, text, cursor, refused.code)
             if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
-                return await self.take(without_files(inbound, str(refused)), text, cursor)
+                return await self.take(without_files(inbound, str(refused)), text, cursor, only_new=only_new)
             await self.refuse(inbound, cursor, MemberRefused(refused.code.value, str(refused)))
             return True
+        if ticket.duplicate and only_new:
+            return False
         await self._met(inbound, ticket, cursor)
         return True
 
-    async def _in_line(self, inbound: FromChat, cursor: Cursor, busy: SessionPolicy | None) -> Ticket:
+    async def _in_line(
+        self, inbound: FromChat, cursor: Cursor, busy: SessionPolicy | None, *, only_new: bool = False
+    ) -> Ticket:
         """Into its queue, but not before what waits for room there."""
         key = inbound.session.text()
         if (line := self.held.lined_up(key)) and await self._unknown(inbound):
@@ -118,7 +123,7 @@ class Messages:
             if crowded is not None and crowded.code is NotAcceptedCode.GATEWAY_FULL:
                 raise crowded
             raise full_here(self._queues.known(key), line)
-        return await self._accepting.accept(inbound, cursor=cursor, busy=busy)
+        return await self._accepting.accept(inbound, cursor=cursor, busy=busy, only_new=only_new)
 
     async def _unknown(self, inbound: FromChat) -> bool:
         return await self._store.inbox.by_key(inbound.account, inbound.platform_key) is None

@@ -220,11 +220,19 @@ class Recent:
         """With one more message that is too early, when its time comes, and in how many milliseconds that is; 0 if `most` wait for theirs
         already, and this one is not taken."""
         kept, early = self.with_one(now, limit, key)
-        if not early or (key and any(one == key for _, one in kept.counted)):
+        if not early or (key and kept.has(key)):
             return kept, early
         if sum(at > now for at, _ in kept.counted) >= most:
             return kept, 0
         return Recent((*kept.counted, (now + early, key))), early
+
+    def has(self, key: str) -> bool:
+        """One with this key is counted, as far as is known."""
+        return any(one == key for _, one in self.counted)
+
+    def without(self, key: str) -> Recent:
+        """As if the one with this key had not come."""
+        return Recent(tuple((at, one) for at, one in self.counted if one != key))
 
 
 def table_of(row: PersonRow) -> dict[str, Json]:

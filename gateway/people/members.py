@@ -164,7 +164,7 @@ class Members:
             return None
         steady = round(self._clock.monotonic() * 1000)
         limit, known = self._rules[account].per_minute, self._recent.get((account, person.id), Recent())
-        key = f"{origin.address.chat}:{origin.group}" if origin.group else inbound.platform_key
+        key = _counted_as(origin, inbound.platform_key)
         recent, early = known.with_one(steady, limit, key)
         later = 0
         if early:
@@ -180,6 +180,17 @@ class Members:
                 later_ms=later,
             )
         return None
+
+    def has_counted(self, origin: ChatOrigin, key: str) -> bool:
+        """A message came here before, within a minute."""
+        recent = self._recent.get((account_of(origin.address), origin.person.id), Recent())
+        return recent.has(_counted_as(origin, key))
+
+    def not_counted(self, origin: ChatOrigin, key: str) -> None:
+        """A message that was counted proved to be a redelivery: it was counted when it came first."""
+        account, person = account_of(origin.address), origin.person.id
+        recent = self._recent.get((account, person), Recent())
+        self._remember(account, person, recent.without(_counted_as(origin, key)))
 
     def met(self, account: str, person: str, key: str) -> None:
         """Another gateway has taken a message of theirs."""
@@ -230,6 +241,11 @@ async def everybody_of(store: Store, decided: Sequence[PersonRow]) -> list[Perso
 
     owners = {known.terms.owner for row in await store.apikeys.all() if (known := readable(row)) is not None}
     return await asyncio.to_thread(access.everybody, decided, await store.people.spoke(), owners)
+
+
+def _counted_as(origin: ChatOrigin, key: str) -> str:
+    """The pieces of an album are one message."""
+    return f"{origin.address.chat}:{origin.group}" if origin.group else key
 
 
 def account_of(address: ChatAddress) -> str:

@@ -88,8 +88,10 @@ class Accepting:
         busy: SessionPolicy | None = None,
         changing: Changing | None = None,
         to_end: bool = False,
+        only_new: bool = False,
     ) -> Ticket:
-        """See `adapters.contract.base.Gateway.accept`. `cursor` is stored with it, and what `changing` says when no turn of the session can begin; `busy` says what it does to a running turn."""
+        """See `adapters.contract.base.Gateway.accept`. `cursor` is stored with it, and what `changing` says when no turn of the session can begin; `busy` says what it does to a running turn.
+        `only_new`: of one that is stored already nothing more is done; whoever brought it looks what it is."""
         if self.runner.closing:
             raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
         if (refusal := self.no_room()) is not None:
@@ -103,7 +105,7 @@ class Accepting:
         charges = await self.quotas.incoming.admit(inbound, now) if self.quotas is not None else ()
         message = changed(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
         self.runner.slots.coming()
-        storing = self.group.create_task(self._try_to_take_in(inbound, message, busy, changing))
+        storing = self.group.create_task(self._try_to_take_in(inbound, message, busy, changing, only_new=only_new))
         try:
             outcome = await asyncio.shield(storing)
         except asyncio.CancelledError:
@@ -174,18 +176,30 @@ class Accepting:
     # ------------------------------------------------------------------ storing and queueing
 
     async def _try_to_take_in(
-        self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None, changing: Changing | None
+        self,
+        inbound: Inbound,
+        message: NewMessage,
+        busy: SessionPolicy | None,
+        changing: Changing | None,
+        *,
+        only_new: bool,
     ) -> Ticket | Exception:
         """What went wrong is the caller's to hear; raised here, it would end the hub and everybody's turns."""
         try:
-            return await self._take_in(inbound, message, busy, changing)
+            return await self._take_in(inbound, message, busy, changing, only_new=only_new)
         except Exception as error:  # noqa: BLE001
             return error
         finally:
             self.runner.slots.came()
 
     async def _take_in(
-        self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None, changing: Changing | None
+        self,
+        inbound: Inbound,
+        message: NewMessage,
+        busy: SessionPolicy | None,
+        changing: Changing | None,
+        *,
+        only_new: bool = False,
     ) -> Ticket:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
         first = queue = self.queues.at(message.session_key)
@@ -197,9 +211,11 @@ class Accepting:
                 if changing is not None:  # before anybody looks
                     self.queues.forget_memory(message.session_key)
                     self.queues.rebranch(message.session_key)
+                ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate, accepted.received_at)
+                if accepted.duplicate and only_new:
+                    return ticket
                 if self.quotas is not None:
                     self.quotas.incoming.taken(inbound)
-                ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate, accepted.received_at)
                 if accepted.duplicate:
                     await self._check_same(inbound)
                     self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next

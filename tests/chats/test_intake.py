@@ -439,7 +439,7 @@ async def test_whatever_is_raised_wherever_what_is_confirmed_is_in_a_table(
             await way.adapter.again(row.body)
             await way.store.unread.change(replace(row, state=UnreadState.DONE))
         assert await rows_of(way, n) == 1, f"not once: {met.hit}"
-    assert places > (2 if somewhere is at_an_await else 40), "hardly any place was tried"
+    assert places > (1 if somewhere is at_an_await else 40), "hardly any place was tried"
 
 
 async def test_what_nobody_can_read_is_kept_and_holds_nobody_up(way: Way) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.store.store import StorageUnavailable
@@ -42,6 +44,9 @@ class World:
         self.said: list[str] = []
         self.free: list[bool] = []
         self.told: list[bool] = []
+        self.looks: list[str] = []
+        """What the database was asked beside what it stores."""
+        self.counted: list[str] = []
         self.away = False
         self.known: Any = None
         self.standing = PersonStanding.ALLOWED
@@ -49,10 +54,11 @@ class World:
         directory = SimpleNamespace(settle=self._quiet, meet=self._quiet, session_of=_own, allowed=True)
         members = SimpleNamespace(
             directory=directory, rules_of=gives(GroupRules()), refusal=self._refusal,
-            standing_of=self._standing, standing=self._standing,
+            standing_of=self._standing, standing=self._standing, has_counted=self._has_counted,
+            not_counted=lambda _, key: self.counted.remove(key),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
         )  # fmt: skip
         messages = SimpleNamespace(
-            take=self._takes("take"),
+            take=self._take,
             edit=self._takes("edit"),
             held_command=gives(None),
             refuse=self._takes("refuse"),
@@ -62,10 +68,11 @@ class World:
         outbox = SimpleNamespace(unstored=SimpleNamespace(say=self._say))
         store = SimpleNamespace(
             inbox=SimpleNamespace(by_key=self._by_key, move_cursor=self._takes("confirmed")),
-            sessions=SimpleNamespace(by_key=self._quiet),
+            sessions=SimpleNamespace(by_key=self._no_session),
         )
         languages = SimpleNamespace(at_once=gives(""), in_chat=gives(""))
-        parts = (members, messages, commands, unread, SimpleNamespace(known=gives(None)), outbox, store, self.clock)
+        self.queues = Queues()
+        parts = (members, messages, commands, unread, self.queues, outbox, store, self.clock)
         self.arrivals = Arrivals(*cast("Any", parts), languages=cast("Any", languages))
 
     def _standing(self, *_: object) -> PersonStanding:
@@ -75,7 +82,21 @@ class World:
         """Nothing is there."""
 
     async def _by_key(self, *_: object) -> Any:
+        self.looks.append("message")
         return self.known
+
+    async def _no_session(self, *_: object) -> None:
+        self.looks.append("session")
+
+    async def _take(self, *_: object, only_new: bool = False) -> bool:
+        new = await self._takes("take")()
+        if only_new and self.known is not None:
+            self.done.pop()
+            return False
+        return new
+
+    def _has_counted(self, _: object, key: str) -> bool:
+        return key in self.counted
 
     def _takes(self, what: str) -> Any:
         async def take(*_: object) -> bool:
@@ -93,8 +114,10 @@ class World:
     async def _keep(self, *_: object, tell: bool) -> None:
         self.told.append(tell)
 
-    def _refusal(self, _: object, *, free: bool) -> None:
+    def _refusal(self, inbound: Any, *, free: bool) -> None:
         self.free.append(free)
+        if not free and inbound.platform_key not in self.counted:
+            self.counted.append(inbound.platform_key)
 
     def _say(self, *given: Any) -> bool:
         self.said.append(given[1].body.text)
@@ -137,6 +160,30 @@ async def test_nobody_is_too_fast_to_stop_what_runs() -> None:
     for one in (message(), message("", command="usage"), message("", command="stop")):
         await world.arrivals.receive(one, CURSOR)
     assert world.free == [False, False, True]
+
+
+async def test_a_new_message_is_not_looked_up_also_in_a_thread_of_ours() -> None:
+    """Each look is a way to the database and back before it is stored."""
+    world, thread = World(), replace(CHAT, thread="9")
+    world.queues.own(world.queues.at(SessionKey("telegram", "1", "2", "9").text()), "s", 1)
+    in_thread = ChatOrigin(thread, ChatKind.GROUP, ChatPerson("7", "Ada"), message="2")
+    for one in (message(), message(command="usage"), ChatMessage(origin=in_thread, key="2", text="and?")):
+        world.counted.clear()
+        await world.arrivals.receive(one, CURSOR)
+    assert (world.done, world.looks) == (["take", "command", "take"], [])
+    elsewhere = replace(in_thread, address=replace(thread, thread="10"))
+    await world.arrivals.receive(ChatMessage(origin=elsewhere, key="3", text="not for the bot"), CURSOR)
+    assert (world.done[3:], world.looks) == (["confirmed"], ["session"])
+
+
+async def test_what_is_stored_already_is_looked_up_then_and_takes_nothing_of_its_persons_rate() -> None:
+    world = World()
+    world.known = SimpleNamespace(body=b"{}")
+    await world.arrivals.receive(message(), CURSOR)
+    assert (world.done, world.looks, world.counted, world.free) == (["take"], ["message"], [], [False, True])
+    world.counted.append("1")  # it came here a moment ago
+    await world.arrivals.receive(message(), CURSOR)
+    assert (world.looks, world.counted, world.free[2:]) == (["message"] * 2, ["1"], [True])
 
 
 async def test_who_has_no_standing_is_told_nothing_of_what_could_not_be_read_or_stored() -> None:

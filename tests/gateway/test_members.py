@@ -89,3 +89,16 @@ def test_only_codes_that_still_count_take_a_place(waiting: int, left_ms: int) ->
     assert refused.person is not None
     full = waiting >= MOST_PENDING and left_ms > 0
     assert refused.person.state is (PersonState.REFUSED if full else PersonState.PENDING)
+
+
+def test_what_proved_to_be_a_redelivery_leaves_its_place_to_the_next_message() -> None:
+    members = members_of(FakeClock(), [], open_to_all=True, per_minute=1)
+    first = said("a")
+    assert not members.has_counted(first.chat, "a")
+    assert members.refusal(first, free=False) is None
+    assert members.has_counted(first.chat, "a")
+    members.not_counted(first.chat, "a")
+    assert members.refusal(said("b"), free=False) is None
+    refused = members.refusal(said("c"), free=False)
+    assert refused is not None
+    assert refused.later_ms

@@ -14,8 +14,8 @@ from tests.databases import new_database
 from tests.several.support import Node, Talks, cluster
 
 PEOPLE = 12
-OWN, STORED, FOUND = (9, 1), (3, 1), (9, 0)
-"""Statements, and how often others are told something: by the holder of the connection when it runs the turn (one question, four commits in two ways each; that
+OWN, STORED, FOUND = (8, 1), (2, 1), (9, 0)
+"""Statements, and how often others are told something: by the holder of the connection when it runs the turn (four commits in two ways each; that
 somebody wrote counts at all gateways), when it stores its message for the other one, and by the other one then (one look, four commits)."""
 REST_SECONDS = 0.4
 COUNTING = """
