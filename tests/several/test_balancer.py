@@ -7,9 +7,10 @@ import os
 import shutil
 import signal
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -31,13 +32,14 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def balancer(*gateways: str) -> AsyncGenerator[str]:
+async def balancer(*gateways: str, **more: str) -> AsyncGenerator[str]:
     """HAProxy before these two, as soon as one is ready; its address."""
     program = shutil.which("haproxy")
     if program is None:
         pytest.skip("haproxy is not installed (Debian: apt install haproxy)")
     port = free_port()
     env = {**os.environ, "LISTEN": f"127.0.0.1:{port}"}
+    env |= more
     env |= {f"GATEWAY_{number}": url.removeprefix("http://") for number, url in enumerate(gateways, 1)}
     process = await asyncio.create_subprocess_exec(
         program, "-db", "-q", "-f", str(SETTINGS), env=env, stdout=asyncio.subprocess.DEVNULL
@@ -159,6 +161,59 @@ async def test_where_no_gateway_answers_a_program_is_told_so_in_its_own_form() -
             assert none.response.headers["retry-after"] == "5"
     finally:
         await runner.cleanup()
+
+
+class Names(asyncio.DatagramProtocol):
+    """Says where names are, as Docker's own server does for containers: of others that there are none."""
+
+    def __init__(self, where: Mapping[str, str]) -> None:
+        self.where = where
+
+    def connection_made(self, transport: asyncio.DatagramTransport) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        end = data.index(0, 12)
+        name, question = data[13:end].decode(), data[12 : end + 5]
+        found = self.where.get(name) if question[-4:-2] == b"\x00\x01" else None
+        record = b"\xc0\x0c\0\x01\0\x01\0\0\0\x01\0\x04" + socket.inet_aton(found) if found is not None else b""
+        counts = bytes([0x81, 0x80 if name in self.where else 0x83, 0, 1, 0, found is not None, 0, 0, 0, 0])
+        self.transport.sendto(data[:2] + counts + question + record, addr)
+
+
+async def test_a_gateway_that_has_another_address_after_it_was_made_anew_is_found_there() -> None:
+    """What a container's name stands for is looked up again, as deploy/compose-several.yaml has it."""
+
+    async def tells(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        return web.Response(text=str(request.transport.get_extra_info("sockname")[0]))
+
+    async def serving(address: str) -> web.AppRunner:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", tells)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, address, port).start()
+        return runner
+
+    port, where = free_port(), {"first": "127.0.0.1"}
+    names, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: Names(where), ("127.0.0.1", 0))
+    resolver = f"127.0.0.1:{names.get_extra_info('sockname')[1]}"
+    gateway = await serving("127.0.0.1")
+    try:
+        async with balancer(f"http://first:{port}", f"http://second:{port}", RESOLVER=resolver) as url:
+            await gateway.cleanup()
+            where["first"] = "127.0.0.2"
+            gateway = await serving("127.0.0.2")
+            async with asyncio.timeout(30), aiohttp.ClientSession() as http:
+                while True:
+                    async with http.get(url) as response:
+                        if await response.text() == "127.0.0.2":
+                            break
+                    await asyncio.sleep(0.1)
+    finally:
+        names.close()
+        await gateway.cleanup()
 
 
 async def test_nobody_notices_a_new_version_and_few_a_death(gateways: Cluster) -> None:
