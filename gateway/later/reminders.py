@@ -44,8 +44,7 @@ class SetLater:
         words = str(arguments["what" if self.kind is ScheduleKind.REMINDER else "prompt"]).strip()
         inbound = await self.later.seen_by(context.turn)
         said = await zone_for(self.later.store, inbound, self.later.zone)
-        name = context.key
-        known = await self.later.store.schedules.one(f"{ASKED}{name}")
+        known = await self.later.store.schedules.one(f"{ASKED}{context.key}")
         if known is not None:
             return _ok(stored_words(known, said, self.later.clock.now_ms()))
         now = self.later.clock.now_ms()
@@ -54,7 +53,7 @@ class SetLater:
             raise NotPossible("There are no words in it. Nothing is set.")
         plan = plan_of(inbound, words, said.zone, context)
         try:
-            row = await self._put(inbound.session, name, rule, plan, now)
+            row = await self._put(inbound.session, context, rule, plan, now)
         except Conflict:
             raise NotPossible(CHANGED) from None
         except StorageUnavailable:
@@ -62,7 +61,7 @@ class SetLater:
         self.later.parts.stored()
         return _ok(stored_words(row, said, now))
 
-    async def _put(self, key: SessionKey, name: str, rule: Rule, plan: Plan, now: int) -> ScheduleRow:
+    async def _put(self, key: SessionKey, context: ToolContext, rule: Rule, plan: Plan, now: int) -> ScheduleRow:
         async with self.later.parts.alone(key.text()):
             rows = await self.later.store.schedules.of(key.text(), *ASKED_KINDS)
             mine = [row for row in rows if row.number]
@@ -71,10 +70,10 @@ class SetLater:
                     f"{len(mine)} things are set here already, and no more are possible. Nothing was set. cancel_scheduled takes one back."
                 )
             number = max((row.number for row in mine), default=0) + 1
-            row = schedules.reminder(number, name, rule, plan, key, now, now, self.kind)
+            row = schedules.reminder(number, context.key, rule, plan, key, now, now, self.kind)
             if row is None:
                 raise NotPossible("That time is over. Nothing is set.")
-            await self.later.store.schedules.put(row)
+            await self.later.store.schedules.put(row, context.turn)
             return row
 
 

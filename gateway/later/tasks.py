@@ -173,7 +173,7 @@ class Tasks:
                 schedule=name, kind=TASK, session_key=key, surface="", number=number, rule=f"once {now}",
                 body=storedjson.dumps(plan), next_at=None, at=now,
             )  # fmt: skip
-            await self._later.store.schedules.put(row)
+            await self._later.store.schedules.put(row, context.turn)
         self._watch(row)
         return row
 

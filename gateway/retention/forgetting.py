@@ -235,6 +235,7 @@ class Forgetting:
 
     async def _finish(self, job: ForgettingJob) -> ForgettingResult:
         await self._name_writers()
+        await self._remove_planned(job, await self._theirs(job))
         await self.quiet(job)
         turns, folders = 0, 0
         while True:
@@ -245,7 +246,8 @@ class Forgetting:
             await asyncio.sleep(AGAIN_SECONDS)
             await self.quiet(job)
         messages = await self._blank(steps.written_by(job))
-        sessions = await self.store.forgotten.sessions(job.who, await self.store.forgotten.keys_of(job.who))
+        sessions = await self._theirs(job)
+        await self._remove_planned(job, sessions)  # what was under way has set more, or is refused from now on
         own = [one for one in sessions if one.alone]
         for one in own:
             blanked, left = await self._remove_own(one, job.at)
@@ -264,6 +266,13 @@ class Forgetting:
         await self.store.keeping.remove(steps.end(job, self.clock.now_ms()))
         await self.store.keeping.scrub(0)
         return ForgettingResult(turns, messages, len(own), len(sessions) - len(own), folders, rewritten)
+
+    async def _theirs(self, job: ForgettingJob) -> list[TheirSession]:
+        return await self.store.forgotten.sessions(job.who, await self.store.forgotten.keys_of(job.who))
+
+    async def _remove_planned(self, job: ForgettingJob, sessions: Sequence[TheirSession]) -> None:
+        own = [one.key for one in sessions if one.alone]
+        await self.store.keeping.remove(steps.remove_planned(job.who, own, job.at, _blank))
 
     async def _name_writers(self) -> None:
         """Messages that an older version stored do not say by whom they are, but in their bodies."""

@@ -27,6 +27,8 @@ from agent_core.store.turns.rows import FORGOTTEN, TurnState, timed
 
 Account = tuple[str, str]
 """(account, the person's id in it)"""
+Blank = Callable[[str, str, str], bytes]
+"""What is left of a message, by its account, its key and its conversation's."""
 SUMMARY = "Earlier turns were removed, because somebody wanted to be forgotten."
 DROPPED = "its person is forgotten"
 """Why a message was dropped that has no words any more."""
@@ -256,7 +258,7 @@ def remove_turns(turns: Sequence[str], why: str = FORGOTTEN) -> Callable[[Connec
     return body
 
 
-def blank_messages(messages: Collection[int], blank: Callable[[str, str, str], bytes]) -> Callable[[Connection], int]:
+def blank_messages(messages: Collection[int], blank: Blank) -> Callable[[Connection], int]:
     """These messages keep their keys, so that they are known again, and lose their words; what waits is dropped."""
 
     def body(conn: Connection) -> int:
@@ -298,9 +300,7 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         turns = [str(turn) for turn in conn.execute(left.limit(50)).scalars()]
         if turns:  # of an older version, which did not note who asked
             return remove_turns(turns)(conn)
-        planned = select(t.schedules.c.schedule).where(t.schedules.c.session_key == one.key)
-        conn.execute(delete(t.occurrences).where(t.occurrences.c.schedule.in_(planned)))
-        conn.execute(delete(t.schedules).where(t.schedules.c.session_key == one.key))
+        _drop_planned(conn, _planned_in(conn, [one.key]), at)
         later = select(_u.turn).where(_u.session == one.session, _u.opened_at > at)
         told = _d.origin.startswith(f"{FORGOT}:")
         conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later), ~told))
@@ -320,6 +320,59 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         return 0
 
     return body
+
+
+def remove_planned(
+    who: Sequence[Account], keys: Collection[str], at: int, blank: Blank
+) -> Callable[[Connection], None]:
+    """What they have had set for later up to that time, in these conversations or wherever it names them; and what has come due of it since: its words are
+    theirs from before. To be done first of all, so that no more comes due."""
+
+    def body(conn: Connection) -> None:
+        gone = _drop_planned(conn, [*_planned_in(conn, keys), *_planned_for(conn, who)], at)
+        if gone:
+            blank_messages(gone, blank)(conn)
+
+    return body
+
+
+def _planned_in(conn: Connection, keys: Collection[str]) -> list[str]:
+    query = select(t.schedules.c.schedule).where(t.schedules.c.session_key.in_(sorted(keys)))
+    return [str(one) for one in conn.execute(query).scalars()]
+
+
+def _planned_for(conn: Connection, who: Sequence[Account]) -> list[str]:
+    """What is set in whatever chat, and names one of them."""
+    named = [_naming(person) for _, person in who]
+    rows = conn.execute(select(t.schedules.c.schedule, t.schedules.c.body)).all()
+    return [str(row[0]) for row in rows if any(one.search(bytes(row[1])) for one in named)]
+
+
+def _drop_planned(conn: Connection, planned: Iterable[str], at: int) -> list[int]:
+    """Gone is what of this was asked for up to that time. The messages that have come of it since."""
+    came, c, o = list[int](), t.schedules.c, t.occurrences.c
+    for keys in padded([one for one in planned if not _asked_later(conn, one, at)]):
+        conn.execute(select(c.schedule).where(c.schedule.in_(keys)).with_for_update()).all()  # no more comes due
+        query = select(_i.id).join(t.occurrences, o.inbox == _i.id).where(o.schedule.in_(keys), _i.received_at > at)
+        came += conn.execute(query).scalars()
+        conn.execute(delete(t.occurrences).where(o.schedule.in_(keys)))
+        conn.execute(delete(t.schedules).where(c.schedule.in_(keys)))
+    return came
+
+
+def _asked_later(conn: Connection, schedule: str, at: int) -> bool:
+    """Its name says by which message it was asked for, or in which turn."""
+    by = [*schedule.split(":"), ""][1]
+    if by.isdigit():
+        asked = conn.execute(select(_i.received_at).where(_i.id == int(by))).scalar()
+    else:
+        asked = conn.execute(select(_u.opened_at).where(_u.turn == by)).scalar()
+    return asked is not None and asked > at
+
+
+def _naming(person: str) -> re.Pattern[bytes]:
+    """Finds a person in what is stored as a platform brought it, or as we keep it."""
+    return re.compile(_NAMED + re.escape(person.encode()) + rb'"?(?![A-Za-z0-9])')
 
 
 def _known_files(holder: str, dialect: str) -> ColumnElement[bool]:
@@ -347,7 +400,7 @@ def blank_summaries(rows: Collection[int]) -> Callable[[Connection], int]:
 
 
 def remove_the_rest(who: Sequence[Account]) -> Callable[[Connection], None]:
-    """What is kept under the person's own name: memory, joined accounts, chats, codes, names, and what could not be read."""
+    """What is kept under the person's own name: memory, joined accounts, chats, codes, names, and what could not be taken in."""
 
     def body(conn: Connection) -> None:
         for account, person in who:
@@ -365,14 +418,9 @@ def remove_the_rest(who: Sequence[Account]) -> Callable[[Connection], None]:
             )
             conn.execute(delete(t.people).where(mine, pending))
             conn.execute(update(t.people).where(mine).values(name="", code=""))
-            named = re.compile(_NAMED + re.escape(person.encode()) + rb'"?(?![A-Za-z0-9])')
-            for table, column in ((t.unread, t.unread.c.body), (t.schedules, t.schedules.c.body)):
-                key = tuple(table.primary_key.columns)
-                for row in conn.execute(select(*key, column)).all():
-                    if named.search(bytes(row[-1])):
-                        which = and_(*(one == value for one, value in zip(key, row[:-1], strict=True)))
-                        if table is t.schedules:
-                            conn.execute(delete(t.occurrences).where(t.occurrences.c.schedule == row[0]))
-                        conn.execute(delete(table).where(which))
+            named, n = _naming(person), t.unread.c
+            for row in conn.execute(select(n.account, n.platform_key, n.body)).all():
+                if named.search(bytes(row[2])):
+                    conn.execute(delete(t.unread).where(n.account == row[0], n.platform_key == row[1]))
 
     return body

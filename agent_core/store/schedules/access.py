@@ -72,6 +72,7 @@ class ScheduleReads(StoreReading):
 class Schedules(ScheduleReads, Writing):
     """All of it, for the node that writes."""
 
-    async def put(self, schedule: ScheduleRow) -> None:
-        """Promises: the schedule is stored like this. Raises Conflict if it is not as it was seen (`rev` less one)."""
-        await self._writer.submit(PutSchedule(schedule))
+    async def put(self, schedule: ScheduleRow, turn: str = "") -> None:
+        """Promises: the schedule is stored like this. Raises Conflict if it is not as it was seen (`rev` less one), or the turn in which it is asked for
+        is one of somebody who was forgotten since."""
+        await self._writer.submit(PutSchedule(schedule, turn))

@@ -17,11 +17,17 @@ class PutSchedule(Op[None]):
     """A schedule as it is to be; its `rev` is one more than that of the state that was seen."""
 
     schedule: ScheduleRow
+    turn: str = ""
+    """In which it is asked for."""
 
     def need(self, wanted: Needs) -> None:
         wanted.schedules.add(self.schedule.schedule)
+        wanted.turns.update({self.turn} - {""})
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
+        turn = facts.turns.get(self.turn)
+        if turn is not None and turn.row.removed:
+            raise Conflict(f"Turn {self.turn} is removed, and so is what it had set.")
         put_schedules(facts, [self.schedule])
 
     def weight(self) -> int:
