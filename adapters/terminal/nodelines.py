@@ -29,6 +29,7 @@ def _node(one: Table) -> str:
     words += f"; running turns: {turns}" if turns is not None else ""
     words += f"; waiting messages: {waiting}" if waiting else ""
     words += "; it ends" if one.get("leaves") else ""
+    words += "; the model does not answer there" if one.get("model_answers") is False else ""
     words += "".join(f"; not ready: {problem}" for problem in _words(one.get("problems")))
     words += f"; silent for {silent:.0f} s" if isinstance(silent, int | float) and silent > SILENT_SECONDS else ""
     return words
@@ -49,7 +50,7 @@ def _held(has: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def unlike(nodes: Sequence[Table]) -> Iterator[tuple[str, str]]:
-    """What gateways do not have in common although they should: in words, and what to do."""
+    """What gateways do not have in common although they should: in words, and what to do. Pure."""
     numbers = {str(one.get("directory")) for one in nodes if one.get("directory")}
     if len(numbers) > 1:
         what = f"The gateways have {len(numbers)} directories for files: a turn that another one goes on with does not find its files."
@@ -60,6 +61,13 @@ def unlike(nodes: Sequence[Table]) -> Iterator[tuple[str, str]]:
         if missing := every - accounts:
             what = f"Gateway {node} does not serve {_listed(missing)}, so it is given no chats while another one serves all."
             yield what, "Give each gateway the same tokens."
+    met = {
+        answers: [str(one.get("node")) for one in nodes if one.get("model_answers") is answers]
+        for answers in (True, False)
+    }
+    for node in met[False] if met[True] else ():
+        what = f"Gateway {node} has had nothing from the model in its last turns, and gateway {_listed(met[True])} has."
+        yield what, "Look at its way there (network, proxy, names). Told to stop, it leaves its chats to the others."
     here = [one for one in nodes if one.get("here")]
     for mine, theirs in ((mine, theirs) for mine in here for theirs in nodes):
         if mine.get("version") != theirs.get("version"):

@@ -62,7 +62,8 @@ class Vitals:
     store_damaged: bool = False
     """What all need is damaged."""
     adapters: Sequence[AdapterSight] = ()
-    model_answers: bool = True
+    model_answers: bool | None = None
+    """None: it is not known yet."""
     unclaimed: str = ""
     """What an earlier process left and nobody could take up yet, in words; empty if there is nothing."""
     damage: str = ""
@@ -105,7 +106,7 @@ def judge(vitals: Vitals) -> HealthVerdict:
     if not vitals.owns:
         not_ready.append(LOST_WORDS)
     not_well = [words for sight in vitals.adapters if (words := _adapter_words(sight))]
-    not_well += [MODEL_WORDS] if not vitals.model_answers else []
+    not_well += [MODEL_WORDS] if vitals.model_answers is False else []
     not_well += [vitals.unclaimed] if vitals.unclaimed else []
     not_well += [vitals.damage] if vitals.damage else []
     not_well += [vitals.folder] if vitals.folder else []
@@ -157,19 +158,22 @@ class ModelWatch:
     """Whether the models answer, by what the last turns met. A single turn may break off by its own doing."""
 
     def __init__(self) -> None:
+        self._heard = False
         self._silent: set[str] = set()
 
     def on(self, signal: Signal) -> None:
         """Note how a call went."""
         if isinstance(signal, ModelCalled) and signal.error != CANCELLED:
             if not signal.error or signal.content_at:
+                self._heard = True
                 self._silent.clear()
             elif len(self._silent) < SILENT_TURNS:
                 self._silent.add(signal.turn)
 
     @property
-    def answers(self) -> bool:
-        return len(self._silent) < SILENT_TURNS
+    def answers(self) -> bool | None:
+        """None: it is not known yet."""
+        return False if len(self._silent) >= SILENT_TURNS else self._heard or None
 
 
 class Health:
@@ -211,6 +215,11 @@ class Health:
     def verdict(self) -> HealthVerdict:
         """By what is known of the store."""
         return judge(self._look(self.phase))
+
+    @property
+    def model_answers(self) -> bool | None:
+        """By what the last turns met here; None: it is not known yet."""
+        return self._look(self.phase).model_answers
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.json_response({"program": "outspoken", "status": "ok"})

@@ -39,6 +39,7 @@ def told_of(url: str, hub: Hub, chats: Platforms, health: Health, same: Mapping[
         "ready": found.ready,
         "problems": [*found.not_ready[:PROBLEMS]],
         "waiting_messages": hub.slots.messages,
+        "model_answers": health.model_answers,
         "adapters": [
             {"name": one.adapter.name, "state": one.sight().state}
             for one in chats.supervisors

@@ -13,7 +13,9 @@ from agent_core.store.store import Store
 from gateway.sharing.portion import Portion
 from gateway.sharing.shares import CHATS
 
-TOLD = ("address", "machine", "ready", "problems", "waiting_messages", "adapters", "directory", "serves", "settings")
+TOLD = (
+    "address", "machine", "ready", "problems", "waiting_messages", "model_answers", "adapters", "directory", "serves", "settings",
+)  # fmt: skip
 """What a gateway tells of itself."""
 
 

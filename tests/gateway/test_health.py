@@ -49,7 +49,7 @@ FACTS = st.builds(
     store_works=st.booleans(),
     owns=st.booleans(),
     adapters=SIGHTS,
-    model_answers=st.booleans(),
+    model_answers=st.sampled_from([True, False, None]),
     unclaimed=st.sampled_from(["", "Something is left."]),
     alerts=st.lists(ALERTS, max_size=2),
     incidents=st.integers(0, 2),
@@ -61,7 +61,7 @@ def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_
     found = judge(facts)
     assert found.ready is (facts.phase is LifePhase.SERVING and facts.store_works and facts.owns)
     connected = all(sight.state == AdapterState.UP.value for sight in facts.adapters)
-    rest = connected and facts.model_answers and not (facts.unclaimed or facts.alerts or facts.incidents)
+    rest = connected and facts.model_answers is not False and not (facts.unclaimed or facts.alerts or facts.incidents)
     assert found.well is (found.ready and rest)
     assert found.well is (found.unwell == ())
     for_anybody = [*found.not_ready, *found.not_well]
@@ -104,13 +104,15 @@ def test_a_model_that_gives_several_turns_nothing_does_not_answer_until_it_does(
     watch = ModelWatch()
     for _ in range(5):
         watch.on(call("t1", "refused"))
-    assert watch.answers, "one turn may break off by its own doing"
+    assert watch.answers is None, "one turn may break off by its own doing"
     watch.on(call("t2", CANCELLED))
-    assert watch.answers
+    assert watch.answers is None
     watch.on(call("t2", "refused"))
-    assert not watch.answers
+    assert watch.answers is False
     watch.on(call("t3", "stalled", content_at=5))
-    assert watch.answers
+    assert watch.answers is True
+    watch.on(call("t4", "refused"))
+    assert watch.answers is True
 
 
 class Flaky:

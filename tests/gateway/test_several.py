@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.terminal.operator import status_lines
+from agent_core.jsonvalue import Json
 from agent_core.model.reach import ALONE
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.slices.rows import (
@@ -186,6 +187,22 @@ def test_all_gateways_are_shown_with_what_they_tell_and_no_command() -> None:
         "silent for 3 s",
     ):
         assert part in words, (part, words)
+
+
+def test_who_gets_nothing_from_the_model_is_named_where_another_one_does() -> None:
+    """A provider that is away is nobody's network, and says so in each gateway's line alone."""
+
+    def told(*answers: bool | None) -> str:
+        nodes: list[Json] = [
+            {"node": number, "chats": 1, "model_answers": one} for number, one in enumerate(answers, 1)
+        ]
+        return "\n".join(status_lines({"nodes": nodes}))
+
+    away = "the model does not answer there"
+    assert [told(*some).count(away) for some in ((True, None), (False, False, None), (True, False))] == [0, 2, 1]
+    what = "Gateway 2 has had nothing from the model in its last turns, and gateway 1, 3 has."
+    assert what in told(True, False, True, None)
+    assert "last turns" not in told(False, False, None) + told(True, None, True)
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ function gateway(n) {
     dot(kind, kind !== "clean"), head(`Gateway ${n.node}${n.here ? ", this one" : ""}`), side(chip(kind, says)),
     sub(`${n.address}${n.machine ? ` on ${n.machine}` : ""} · ${n.version} · up for `, age(n.started_at, "")),
     sub([`${n.chats} of 64 slices of chats`, ...held].join(", "), ` · ${plural(n.running_turns, "running turn")}`, n.waiting_messages ? ` · ${plural(n.waiting_messages, "message")} waiting` : ""),
-    ...(n.problems ?? []).map((problem) => sub(problem)),
+    ...(n.problems ?? []).map((problem) => sub(problem)), ...(n.model_answers === false ? [sub("The model does not answer there.")] : []),
   ];
 }
 
