@@ -1,0 +1,314 @@
+"""What programs and the page see of stored conversations and do with them: what is told, shown, branched and decided. Beside rows that are made up."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.contract.base import SessionKey
+from adapters.contract.sessions import DecisionFate, SessionSight, SessionState
+from adapters.delivery.parts import call_mark
+from agent_core.journal.rows import encode
+from agent_core.rules.consents import Lasting
+from agent_core.store.sessions.copies import SessionCopy
+from agent_core.store.sessions.rows import SessionFigures, SessionRow
+from agent_core.store.turns.rows import TAKEN_BACK, JournalRow, TurnPlace, TurnRow, TurnState
+from agent_core.turn.events import ApprovalAnswered, ApprovalAsked, Event, Verdict
+from gateway.conversations import access as accessing
+from gateway.conversations.access import OF_PAGE, GatewaySessions
+from gateway.conversations.deciding import STORED_SECONDS, Deciding
+from gateway.conversations.sights import SessionSights
+from tests.agent_core.turns import gives
+from tests.store.support import FakeClock
+
+REALM = "ada"
+KEY = SessionKey("api", "key", "c", person=REALM)
+ROW = SessionRow("s_1", KEY.text(), 1, 1)
+TURN = TurnRow("t_1", "s_1", 1, TurnState.OPEN, None, 5, None, 9)
+
+
+# ---------------------------------------------------------------------- what is decided
+
+
+class Asking:
+    """A turn with its journal; what is answered stands there after so many looks, or never."""
+
+    def __init__(
+        self, *events: Event, later: int = 0, row: TurnRow | None = TURN, session: SessionRow | None = ROW
+    ) -> None:
+        self.events, self.later, self.row, self.session = [*events], later, row, session
+        self.clock, self.takes = FakeClock(), True
+        self.told: list[tuple[object, ...]] = []
+        self.looks = 0
+        self.askers_decide, self.approvers = True, ("admins",)
+        self.turns = self.sessions = self
+
+    async def one(self, name: str) -> Any:
+        return self.row if name.startswith("t_") else self.session
+
+    async def journal(self, _: str) -> list[JournalRow]:
+        self.looks += 1
+        self.clock.now += 1_000
+        for answer in [one for one in self.told if len(one) == 2]:  # what the driver has stored by now
+            if self.looks > self.later:
+                self.told.remove(answer)
+                self.events.append(cast("Event", answer[1]))
+        rows = [encode(one) for one in self.events]
+        return [JournalRow(number, one.kind, one.body, 5) for number, one in enumerate(rows)]
+
+    async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting) -> bool:
+        assert (key.text(), turn) == (KEY.text(), "t_1")
+        self.told.append((call, verdict, by, lasts))
+        if self.takes:
+            self.told.append(("later", ApprovalAnswered(at=7, call=call, verdict=verdict, by=by, lasts=lasts)))
+        return self.takes
+
+    async def decides(self, *, realm: str = REALM, call: str = "c1", verdict: Verdict = Verdict.GIVEN) -> Any:
+        store, none = cast("Any", self), cast("Any", None)
+        return await Deciding(store, cast("Any", self), none).decide(
+            realm, "t_1", call_mark(call), verdict, "bob", Lasting.ALWAYS
+        )
+
+
+ASKED, ANOTHER = ApprovalAsked(at=5, call="c1", seconds=60), ApprovalAsked(at=5, call="c2", seconds=60)
+
+
+def answered(verdict: Verdict, call: str = "c1", by: str = "ann") -> ApprovalAnswered:
+    return ApprovalAnswered(at=6, call=call, verdict=verdict, by=by)
+
+
+@pytest.fixture(autouse=True)
+def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sleep(_: float) -> None: ...
+
+    monkeypatch.setattr("gateway.conversations.deciding.asyncio", SimpleNamespace(sleep=sleep))
+
+
+@pytest.mark.parametrize("later", [0, 1, 4])
+@pytest.mark.parametrize("verdict", [Verdict.GIVEN, Verdict.DENIED])
+async def test_an_answer_is_told_as_soon_as_it_stands_in_the_journal_with_all_that_was_said(
+    verdict: Verdict, later: int
+) -> None:
+    asking = Asking(ASKED, ANOTHER, answered(Verdict.DENIED, "c2"), later=later)
+    decision = await asking.decides(verdict=verdict)
+    assert (decision.fate, decision.verdict, decision.by, decision.at) == (DecisionFate.DECIDED, verdict, "bob", 7)
+    assert asking.told == [("c1", verdict, "bob", Lasting.ALWAYS)]
+
+
+@pytest.mark.parametrize("asked", [Verdict.GIVEN, Verdict.DENIED])
+@pytest.mark.parametrize("before", Verdict)
+async def test_what_was_decided_before_is_told_and_not_decided_again(before: Verdict, asked: Verdict) -> None:
+    asking = Asking(ASKED, answered(before))
+    decision = await asking.decides(verdict=asked)
+    over = before is Verdict.EXPIRED
+    fate = DecisionFate.OVER if over else DecisionFate.DECIDED if before is asked else DecisionFate.OTHERWISE
+    assert (decision.fate, decision.by, asking.told) == (fate, "ann", [])
+
+
+async def test_of_a_call_that_was_asked_about_twice_the_latest_answer_counts() -> None:
+    asking = Asking(ASKED, answered(Verdict.DENIED), ASKED, answered(Verdict.GIVEN, by="cyd"))
+    decision = await asking.decides(verdict=Verdict.GIVEN)
+    assert (decision.fate, decision.by) == (DecisionFate.DECIDED, "cyd")
+
+
+@pytest.mark.parametrize(
+    ("state", "takes", "fate"),
+    [
+        (TurnState.OPEN, False, DecisionFate.ELSEWHERE),
+        (TurnState.CLOSED, False, DecisionFate.OVER),
+        (TurnState.CLOSED, True, DecisionFate.OVER),
+        (TurnState.OPEN, True, DecisionFate.ELSEWHERE),
+    ],
+)
+async def test_an_answer_that_nobody_takes_or_nobody_stores_is_not_told_as_given(
+    state: TurnState, *, takes: bool, fate: DecisionFate
+) -> None:
+    asking = Asking(ASKED, later=10**6, row=replace(TURN, state=state))
+    asking.takes = takes
+    assert (await asking.decides()).fate is fate
+    assert asking.looks <= STORED_SECONDS + 4
+
+
+@pytest.mark.parametrize(
+    ("made", "realm"),
+    [
+        (Asking(ASKED), "bob"),
+        (Asking(ASKED), ""),
+        (Asking(ANOTHER), REALM),
+        (Asking(ASKED, row=None), REALM),
+        (Asking(ASKED, session=None), REALM),
+        (Asking(ASKED, session=replace(ROW, key="telegram/1/2//ada")), REALM),
+        (Asking(ASKED, session=replace(ROW, key="odd")), REALM),
+    ],
+)
+async def test_what_is_not_asked_in_ones_own_conversations_is_not_there(made: Asking, realm: str) -> None:
+    assert (await made.decides(realm=realm)).fate is DecisionFate.UNKNOWN
+    assert made.told == []
+
+
+async def test_where_askers_do_not_decide_they_are_told_who_does_and_nothing_is_decided() -> None:
+    asking = Asking(ASKED)
+    asking.askers_decide = False
+    decision = await asking.decides()
+    assert (decision.fate, bool(decision.by), asking.told) == (DecisionFate.FORBIDDEN, True, [])
+
+
+# ---------------------------------------------------------------------- what there is to see
+
+
+class Stored:
+    """A conversation's rows."""
+
+    def __init__(
+        self, *turns: TurnRow, since: int = 0, figures: SessionFigures | None = None, places: tuple[TurnPlace, ...] = ()
+    ) -> None:
+        self.rows, self.row = turns, replace(ROW, since=since)
+        self._figures, self._places = figures, places
+        self.copied: list[SessionCopy] = []
+        self.turns = self.sessions = self
+
+    async def behind(self, session: str, number: int, limit: int, *, newest_first: bool) -> list[TurnRow]:
+        assert session == "s_1"
+        found = [one for one in self.rows if (one.number < number if newest_first else one.number > number)]
+        return (found[::-1] if newest_first else found)[:limit]
+
+    async def some(self, turns: Any) -> list[TurnRow]:
+        return [one for one in self.rows if one.turn in turns]
+
+    async def journals(self, _: object) -> dict[str, Any]:
+        return {}
+
+    async def openings(self, _: object) -> dict[str, Any]:
+        return {}
+
+    async def one(self, _: str) -> SessionRow:
+        return self.row
+
+    async def figures(self, _: object) -> dict[str, SessionFigures]:
+        return {"s_1": self._figures} if self._figures is not None else {}
+
+    async def places(self, _: str) -> tuple[TurnPlace, ...]:
+        return self._places
+
+    async def copy(self, what: SessionCopy) -> None:
+        self.copied.append(what)
+
+    def sights(self, queue: Any = None) -> SessionSights:
+        return SessionSights(cast("Any", self), cast("Any", SimpleNamespace(of=gives(queue))), FakeClock())
+
+    def access(self) -> GatewaySessions:
+        none: Any = None
+        ids: Any = SimpleNamespace(new=self._new)
+        self._made = 0
+        return GatewaySessions(cast("Any", self), none, none, none, self.sights(), none, ids, Path(), OF_PAGE)
+
+    def _new(self, prefix: str) -> str:
+        self._made += 1
+        return f"{prefix}_new{self._made}"
+
+
+@given(st.integers(0, 4), st.integers(1, 4), st.sampled_from([0, TAKEN_BACK, 2]), st.sampled_from(["", "old"]))
+def test_a_model_is_told_of_what_was_neither_forgotten_nor_taken_back_nor_removed(
+    since: int, number: int, undone: int, removed: str
+) -> None:
+    row = TurnRow("t_1", "s_1", number, TurnState.CLOSED, "answered", 5, 6, 9, undone=undone, removed=removed)
+    (seen,) = asyncio.run(Stored(row, since=since).sights().turns("s_1", 0, 9, newest_first=False))
+    assert seen.told == (number > since and not undone and not removed)
+    assert (seen.turn, seen.number, seen.opened_at, seen.closed_at, seen.removed) == ("t_1", number, 5, 6, removed)
+
+
+def _queue(bubbles: tuple[object, ...] | None, waiting: int, *, over: bool = False) -> Any:
+    view = SimpleNamespace(bubbles=bubbles)
+    driver = SimpleNamespace(over=over, seen=SimpleNamespace(current_view=lambda: view))
+    running = SimpleNamespace(driver=driver) if bubbles is not None else None
+    return SimpleNamespace(running=running, waiting=[object()] * waiting)
+
+
+@pytest.mark.parametrize(
+    ("queue", "open_turn", "state"),
+    [
+        (None, "", SessionState.IDLE),
+        (None, "t_9", SessionState.RUNNING),
+        (_queue(None, 0), "", SessionState.IDLE),
+        (_queue(None, 2), "", SessionState.QUEUED),
+        (_queue(None, 2), "t_9", SessionState.RUNNING),
+        (_queue((), 2), "t_9", SessionState.RUNNING),
+        (_queue((), 2, over=True), "", SessionState.QUEUED),
+    ],
+)
+async def test_a_conversation_does_what_it_does_wherever_it_is_run(
+    queue: Any, open_turn: str, state: SessionState
+) -> None:
+    figures = SessionFigures(3, 40, 5, open_turn, "", "")
+    stored = Stored(figures=figures)
+    (sight,) = await stored.sights(queue).of([ROW])
+    assert (sight.state, sight.turns, sight.input_tokens, sight.output_tokens) == (state, 3, 40, 5)
+    assert sight.waiting == (len(queue.waiting) if queue is not None else 0)
+
+
+# ---------------------------------------------------------------------- branches and links
+
+
+SIGHT = SessionSight("s_1", KEY, 1, 2)
+
+
+def places(count: int, undone: dict[int, int] | None = None, removed: tuple[int, ...] = ()) -> tuple[TurnPlace, ...]:
+    """One line of turns."""
+    gone = undone or {}
+    return tuple(TurnPlace(f"t_{n}", n, -1, gone.get(n, 0), "old" if n in removed else "") for n in range(1, count + 1))
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 5))
+def test_a_branch_takes_the_turns_before_it_along_the_latest_if_there_are_many(
+    count: int, upto: int, most: int
+) -> None:
+    stored = Stored(places=places(count))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accessing, "MOST_BRANCHED", most)
+        done = asyncio.run(stored.access().branch("bob", SIGHT, f"t_{upto}", "c-other", "A title"))
+    assert done is (upto <= count)
+    if done:
+        (copy,) = stored.copied
+        wanted = [f"t_{n}" for n in range(max(1, upto - most + 1), upto + 1)]
+        assert [turn for turn, _ in copy.turns] == wanted
+        assert len({new for _, new in copy.turns}) == len(wanted)
+        assert SessionKey.of(copy.key) == SessionKey("web", "page", "c-other", person="bob")
+    else:
+        assert stored.copied == []
+
+
+async def test_what_is_not_kept_is_not_branched_from() -> None:
+    stored = Stored(places=places(3, removed=(2,)))
+    assert not await stored.access().branch("bob", SIGHT, "t_2", "c-other", "")
+    assert stored.copied == []
+
+
+@given(st.integers(0, 5), st.sets(st.integers(1, 5)), st.sets(st.integers(1, 5)), st.integers(0, 5))
+def test_the_tip_is_the_latest_turn_that_is_shown_and_over(
+    count: int, undone: set[int], removed: set[int], closed: int
+) -> None:
+    rows = tuple(
+        TurnRow(f"t_{n}", "s_1", n, TurnState.CLOSED if n <= closed else TurnState.OPEN, None, 5, 6 if n <= closed else None, 9)
+        for n in range(1, count + 1)
+    )  # fmt: skip
+    stored = Stored(*rows, places=places(count, dict.fromkeys(undone, TAKEN_BACK), tuple(removed)))
+    shown = [n for n in range(1, count + 1) if n not in undone and n not in removed][-accessing.LATEST :]
+    assert asyncio.run(stored.access().tip(SIGHT)) == max((n for n in shown if n <= closed), default=0)
+
+
+@given(st.integers(1, 6), st.integers(0, 6), st.integers(1, 6), st.sets(st.integers(1, 6)), st.sets(st.integers(1, 6)))
+def test_of_a_line_is_shown_what_was_neither_taken_back_nor_removed(
+    upto: int, behind: int, limit: int, undone: set[int], removed: set[int]
+) -> None:
+    rows = tuple(TurnRow(f"t_{n}", "s_1", n, TurnState.CLOSED, "answered", 5, 6, 9) for n in range(1, 7))
+    stored = Stored(*rows, places=places(6, {n: TAKEN_BACK if n % 2 else 2 for n in undone}, tuple(removed)))
+    found = asyncio.run(stored.access().line(SIGHT, upto, behind, limit))
+    kept = [n for n in range(1, upto + 1) if n > behind and not (n in undone and n % 2) and n not in removed]
+    assert [one.number for one in found] == kept[:limit]
