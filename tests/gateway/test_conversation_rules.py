@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
-from adapters.contract.sessions import DecisionFate, SessionSight, SessionState
+from adapters.contract.sessions import DecisionFate, SessionSight, SessionState, StillRunning
 from adapters.delivery.parts import call_mark
 from agent_core.journal.rows import encode
 from agent_core.rules.consents import Lasting
@@ -191,6 +191,9 @@ class Stored:
     async def one(self, _: str) -> SessionRow:
         return self.row
 
+    async def by_key(self, key: str) -> SessionRow | None:
+        return self.row if key == self.row.key else None
+
     async def figures(self, _: object) -> dict[str, SessionFigures]:
         return {"s_1": self._figures} if self._figures is not None else {}
 
@@ -312,3 +315,99 @@ def test_of_a_line_is_shown_what_was_neither_taken_back_nor_removed(
     found = asyncio.run(stored.access().line(SIGHT, upto, behind, limit))
     kept = [n for n in range(1, upto + 1) if n > behind and not (n in undone and n % 2) and n not in removed]
     assert [one.number for one in found] == kept[:limit]
+
+
+# ---------------------------------------------------------------------- whose it is
+
+
+@pytest.mark.parametrize(
+    ("key", "theirs"),
+    [
+        (SessionKey("web", "page", "c-1", person="ada"), True),
+        (SessionKey("web", "page", "c-1", person="bob"), False),
+        (SessionKey("web", "page", "c-1"), False),
+        (SessionKey("web", "key", "c-1", person="ada"), False),
+        (SessionKey("api", "page", "c-1", person="ada"), False),
+        (SessionKey("telegram", "page", "c-1", person="ada"), False),
+    ],
+)
+async def test_an_id_finds_what_a_name_would_have_found_and_nothing_of_anybody_else(
+    key: SessionKey, *, theirs: bool
+) -> None:
+    stored = Stored()
+    stored.row = replace(ROW, key=key.text())
+    access = stored.access()
+    for realm in ("ada", ""):
+        found = await access.find(realm, "s_1")
+        of_page = (key.platform, key.account) == ("web", "page")
+        assert (found is not None) is (of_page and realm == key.person)
+    found = await access.find("ada", "c-1")
+    assert (found is not None) is theirs
+    linked = await access.linked("s_1")
+    assert (linked is not None) is ((key.platform, key.account) == ("web", "page")), "whoever has the link has it"
+
+
+# ---------------------------------------------------------------------- deleted
+
+
+class Running:
+    """A conversation with a turn and messages behind it, and what is done to it."""
+
+    def __init__(self, *, ends: bool) -> None:
+        self.done: list[str] = []
+        self.ends, self.row = ends, ROW
+        self.running: object | None = object()
+        self.task = None
+        self.session, self.epoch, self.waiting = "s_1", 4, ["m1", "m2"]
+        self.accepting = asyncio.Lock()
+        self.queues = SimpleNamespace(at=gives(self), release=gives(None), let_go=lambda _: self.done.append("let go"))
+        self.portion = SimpleNamespace(mine=gives(what=True), far=None)
+        self.left = self
+
+    async def owned(self, *_: object) -> Running:
+        return self
+
+    def ticket_of(self, message: str) -> str:
+        return message
+
+    async def stop_message(self, message: str) -> None:
+        self.done.append(f"stop {message}")
+        self.waiting.remove(message)
+
+    async def stop(self, _: SessionKey) -> None:
+        self.done.append("stop")
+        assert self.running is not None
+        if self.ends:
+            self.running = None
+
+    async def turns(self, _: str) -> list[object]:
+        return [] if self.running is None else [object()]
+
+    async def begin_conversation(self, session: str, key: str, gone: str) -> str:
+        assert (session, key) == ("s_1", KEY.text())
+        assert gone != key
+        self.done.append("forget")
+        return "job"
+
+    async def finish(self, job: str) -> None:
+        self.done.append(f"end {job}")
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_what_waits_is_taken_back_before_what_runs_is_stopped_and_nothing_is_deleted_before_that_is_over(
+    monkeypatch: pytest.MonkeyPatch, *, ends: bool
+) -> None:
+    async def sleep(_: float) -> None: ...
+
+    monkeypatch.setattr(accessing, "asyncio", SimpleNamespace(sleep=sleep))
+    running, none = Running(ends=ends), cast("Any", None)
+    it: Any = running
+    access = GatewaySessions(it, it, it, it, none, none, none, Path(), OF_PAGE)
+    begun = ["stop m1", "stop m2", "stop"]
+    if ends:
+        await access.delete(SIGHT)
+        assert running.done == [*begun, "forget", "let go", "end job"]
+    else:
+        with pytest.raises(StillRunning):
+            await access.delete(SIGHT)
+        assert running.done == begun
