@@ -13,18 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
-from adapters.contract.sessions import DecisionFate, SessionSight, SessionState, StillRunning
+from adapters.contract.sessions import SUGGESTED, TITLE, DecisionFate, SessionSight, SessionState, StillRunning
 from adapters.delivery.parts import call_mark
 from agent_core.journal.rows import encode
 from agent_core.rules.consents import Lasting
 from agent_core.store.sessions.copies import SessionCopy
-from agent_core.store.sessions.rows import SessionFigures, SessionRow
+from agent_core.store.sessions.rows import SessionChange, SessionFigures, SessionRow, settings_with
 from agent_core.store.turns.rows import TAKEN_BACK, JournalRow, TurnPlace, TurnRow, TurnState
 from agent_core.turn.events import ApprovalAnswered, ApprovalAsked, Event, Verdict
 from gateway.conversations import access as accessing
 from gateway.conversations.access import OF_PAGE, GatewaySessions
 from gateway.conversations.deciding import STORED_SECONDS, Deciding
 from gateway.conversations.sights import SessionSights
+from gateway.queues.prefs import Prefs
 from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
@@ -411,3 +412,80 @@ async def test_what_waits_is_taken_back_before_what_runs_is_stopped_and_nothing_
         with pytest.raises(StillRunning):
             await access.delete(SIGHT)
         assert running.done == begun
+
+
+# ---------------------------------------------------------------------- changed here
+
+
+class Settings:
+    """One conversation's settings, as they are stored and as it goes by them."""
+
+    def __init__(self, prefs: Prefs) -> None:
+        self.row: SessionRow | None = replace(ROW, policy=prefs.encode())
+        self.done: list[object] = []
+        self.session, self.epoch, self.key = "s_1", 4, KEY.text()
+        self.prefs, self.prefs_loaded = Prefs(), False
+        self.accepting = asyncio.Lock()
+        self.queues = SimpleNamespace(at=gives(self), release=gives(None), forget_memory=self._forgets, of=gives(None))
+        self.portion = SimpleNamespace(mine=gives(what=True), far=None)
+        self.sessions = self
+
+    def _forgets(self, key: str) -> None:
+        self.done.append(("memory", key))
+
+    async def owned(self, *_: object) -> Settings:
+        return self
+
+    async def one(self, _: str) -> SessionRow | None:
+        return self.row
+
+    async def stop(self, _: SessionKey) -> None:
+        self.done.append("stop")
+
+    async def change(self, session: str, epoch: int, change: SessionChange) -> None:
+        assert (session, epoch) == ("s_1", 4)
+        self.done.append(change)
+        if change.policy is not None and self.row is not None:
+            self.row = replace(self.row, policy=settings_with(self.row.policy or "{}", change.policy))
+
+    async def of(self, _: object) -> list[SessionSight]:
+        return [SIGHT]
+
+    @property
+    def stored(self) -> Prefs:
+        return Prefs.decode(self.row.policy if self.row is not None else None)
+
+    def access(self) -> GatewaySessions:
+        it, none = cast("Any", self), cast("Any", None)
+        return GatewaySessions(it, it, it, none, it, none, none, Path(), OF_PAGE)
+
+
+async def test_what_is_attached_to_a_conversation_leaves_its_other_settings_as_they_are() -> None:
+    settings = Settings(Prefs(model="large", language="de", metadata={"a": "b"}))
+    sight = await settings.access().describe(SIGHT, {"c": "d"})
+    assert sight.metadata == {"c": "d"}
+    assert settings.stored == Prefs(model="large", language="de", metadata={"c": "d"})
+    assert settings.prefs == settings.stored, "it goes by it at once"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title"), [({}, ""), ({"a": "b"}, ""), ({TITLE: "Mine"}, "Mine"), ({SUGGESTED: "Old"}, "")]
+)
+async def test_a_suggested_title_takes_no_place_of_a_persons(metadata: dict[str, str], title: str) -> None:
+    settings = Settings(Prefs(model="large", metadata=metadata))
+    await settings.access().suggest(ROW, "Apples")
+    assert settings.stored == Prefs(model="large", metadata=metadata if title else {**metadata, SUGGESTED: "Apples"})
+    assert len(settings.done) == (not title)
+
+
+async def test_a_conversation_that_is_gone_meanwhile_is_given_no_title() -> None:
+    settings = Settings(Prefs())
+    settings.row = None
+    await settings.access().suggest(ROW, "Apples")
+    assert settings.done == []
+
+
+async def test_one_that_begins_anew_is_stopped_and_forgets_what_was_said_in_store_and_in_memory() -> None:
+    settings = Settings(Prefs())
+    await settings.access().reset(SIGHT)
+    assert settings.done == ["stop", SessionChange(forget=True), ("memory", KEY.text())]
