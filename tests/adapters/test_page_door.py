@@ -96,7 +96,7 @@ async def test_what_is_pressed_is_what_is_decided_and_whether_it_counts_is_told(
     house = House()
     house.refuses = refused
     async with house.page() as http:
-        body: dict[str, object] = {"turn": "t_1", "call": "c_1", "approve": approve} | (
+        body: dict[str, Any] = {"turn": "t_1", "call": "c_1", "approve": approve} | (
             {} if said is None else {"lasts": said}
         )
         async with http.post(f"{PATH}/approvals", json=body) as response:

@@ -75,11 +75,16 @@ def test_what_runs_in_the_background_is_no_error_of_its_request_whatever_becomes
 
 
 def sight(
-    name: str = "c-1", *, turns: int = 3, last_at: int = 60_000, created_at: int = 1, **metadata: str
+    name: str = "c-1",
+    *,
+    turns: int = 3,
+    last_at: int = 60_000,
+    created_at: int = 1,
+    metadata: dict[str, str] | None = None,
 ) -> SessionSight:
     return SessionSight(
         f"s_{name}", SessionKey("web", "page", name), created_at, last_at, turns=turns, title="How it begins",
-        metadata=metadata,
+        metadata=metadata or {},
     )  # fmt: skip
 
 
@@ -95,10 +100,10 @@ def sight(
 def test_a_conversation_is_called_as_its_person_calls_it_else_as_was_suggested_else_as_it_begins(
     metadata: dict[str, str], title: str, *, named: bool
 ) -> None:
-    listed = listed_conversation(sight(**metadata))
+    listed = listed_conversation(sight(metadata=metadata))
     assert (listed["title"], listed["named"]) == (title, named)
     assert (listed["pinned"], listed["archived"], listed["shared"]) == (False, False, False)
-    assert listed_conversation(sight(**metadata, **{PINNED: "yes", SHARED: "x"})) == {
+    assert listed_conversation(sight(metadata={**metadata, PINNED: "yes", SHARED: "x"})) == {
         **listed, "pinned": True, "shared": True,
     }  # fmt: skip
 
@@ -107,7 +112,7 @@ def test_a_conversation_is_called_as_its_person_calls_it_else_as_was_suggested_e
 def test_what_was_put_aside_is_back_as_soon_as_something_happens_there(
     turns: int, last_at: int, *, archived: bool
 ) -> None:
-    one = sight(turns=turns, last_at=last_at, **{ARCHIVED: "3 60000"})
+    one = sight(turns=turns, last_at=last_at, metadata={ARCHIVED: "3 60000"})
     assert listed_conversation(one)["archived"] is archived
 
 
@@ -177,13 +182,13 @@ async def asked(access: Access, route: str, query: str = "", body: bytes = b"") 
         return body
 
     request.read = read
-    answer: Any = await handler(cast("Any", request))
+    answer: Any = await handler(request)
     return orjson.loads(answer.body)
 
 
 async def test_what_is_pinned_comes_first_and_then_the_latest() -> None:
     access = Access(
-        sight("c-old", last_at=1), sight("c-new", last_at=9), sight("c-pin", last_at=0, **{PINNED: "yes"}),
+        sight("c-old", last_at=1), sight("c-new", last_at=9), sight("c-pin", last_at=0, metadata={PINNED: "yes"}),
         sight("c-born", last_at=9, created_at=7),
     )  # fmt: skip
     told = await asked(access, "PAGE_LIST")
@@ -228,7 +233,7 @@ async def test_a_search_that_has_no_time_left_says_that_it_is_not_whole(monkeypa
     ],
 )
 async def test_a_change_changes_what_it_names_and_nothing_else(body: bytes, kept: dict[str, str]) -> None:
-    access = Access(sight(**{PINNED: "yes", "a": "b", TITLE: "Before"}))
+    access = Access(sight(metadata={PINNED: "yes", "a": "b", TITLE: "Before"}))
     await asked(access, "PAGE_CHANGE", body=body)
     assert access.described == [kept]
 

@@ -56,7 +56,7 @@ class Beside:
 
     async def _levels(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Level]:
         del keys
-        found = self.levels.pop(0) if self.levels else {}
+        found = self.levels.pop(0) if self.levels else dict[tuple[str, int], Level]()
         if isinstance(found, StorageUnavailable):
             raise found
         return found

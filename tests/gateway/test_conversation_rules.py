@@ -361,9 +361,12 @@ class Running:
         self.task = None
         self.session, self.epoch, self.waiting = "s_1", 4, ["m1", "m2"]
         self.accepting = asyncio.Lock()
-        self.queues = SimpleNamespace(at=gives(self), release=gives(None), let_go=lambda _: self.done.append("let go"))
+        self.queues = SimpleNamespace(at=gives(self), release=gives(None), let_go=self._let_go)
         self.portion = SimpleNamespace(mine=gives(what=True), far=None)
         self.left = self
+
+    def _let_go(self, _: object) -> None:
+        self.done.append("let go")
 
     async def owned(self, *_: object) -> Running:
         return self

@@ -128,7 +128,11 @@ async def test_of_so_many_conversations_and_people_it_is_known_how_they_are_call
 ) -> None:
     monkeypatch.setattr(naming, "KNOWN_MOST", 3)
     monkeypatch.setattr(naming, "AT_ONCE", 2)
-    monkeypatch.setattr(naming, "_named", lambda key, _: f"called {key}")
+
+    def called_as(key: str, _: object) -> str:
+        return f"called {key}"
+
+    monkeypatch.setattr(naming, "_named", called_as)
     asked: list[list[object]] = []
 
     async def looked(*turns: object) -> list[object]:

@@ -73,16 +73,20 @@ async def test_where_nothing_is_kept_of_what_was_asked_it_is_told_in_its_convers
         return ("Once.",)
 
     monkeypatch.setattr(telling, "why_as_then", story)
+
+    async def asked(_: str) -> list[InboxRow]:
+        return []
+
+    async def turn(_: str) -> object:
+        return await found(row)
+
+    async def session(_: str) -> object:
+        return await found(SessionRow("s_1", key, 1, 1))
+
     store: Any = SimpleNamespace(
-        inbox=SimpleNamespace(inputs=lambda _: _gives([])),
-        turns=SimpleNamespace(one=lambda _: found(row)),
-        sessions=SimpleNamespace(one=lambda _: found(SessionRow("s_1", key, 1, 1))),
+        inbox=SimpleNamespace(inputs=asked), turns=SimpleNamespace(one=turn), sessions=SimpleNamespace(one=session)
     )
     assert await telling.told_to(ADA, "", store, "t_1", gives(NOW)) == (("Once.",) if told else ())
-
-
-async def _gives(what: Any) -> Any:
-    return what
 
 
 # ---------------------------------------------------------------------- what it is told of

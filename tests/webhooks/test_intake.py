@@ -39,14 +39,17 @@ class House:
         self.epoch = 3
         self.portion = Portion()
         self.portion.let = lambda *what: self.let.append(what)  # type: ignore[method-assign, assignment]
-        self.queues = SimpleNamespace(known=lambda _: SimpleNamespace(epoch=self.epoch))
+        self.queues = SimpleNamespace(known=self._queue)
         self.store = SimpleNamespace(inbox=self)
-        session = {} if "chat" in more else {"session": "ops"}
-        self.door = HookDoor("builds", (KEY,), "Say what failed.", **{"per_minute": 2, **session, **more})
+        base: dict[str, Any] = {"per_minute": 2, "session": "" if "chat" in more else "ops"}
+        self.door = HookDoor("builds", (KEY,), "Say what failed.", **(base | more))
         outbox = SimpleNamespace(words=self)
         self.intake = HookIntake(
             [self.door], cast("Any", self), cast("Any", self), cast("Any", outbox), SystemClock(), self._tell
         )
+
+    def _queue(self, _: str) -> SimpleNamespace:
+        return SimpleNamespace(epoch=self.epoch)
 
     def _tell(self, signal: Signal) -> None:
         assert isinstance(signal, RequestRefused)
@@ -155,7 +158,7 @@ async def test_a_call_of_github_is_known_by_what_it_says_and_by_nothing_that_is_
 @pytest.mark.parametrize(
     ("call", "status"),
     [
-        ((b"{}", {}), 400),
+        ((b"{}", dict[str, str]()), 400),
         (signed("m1", at=-290), 202),
         (signed("m1", at=290), 202),
         (signed("m1", at=-320), 401),
