@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from adapters.contract.base import Queued, Showing, Ticket
 from adapters.http.api.asked import KnownItems
 from adapters.http.api.completions import Completion
+from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import read
 from adapters.http.api.spelling import ApiJob
 from adapters.http.api.spoken import Spoken, status_comment, text_of
 from adapters.http.common import Problem
 from adapters.http.errorsas import ErrorsAs
 from agent_core.failures.exits import Answered, ExitCode
+from agent_core.failures.notices import ExitClass
 from agent_core.records import changed
 from agent_core.turn.view import Bubble, BubbleKind, View
 from tests.adapters.scripted import ended, example, said, shown, text, tool
@@ -151,3 +153,47 @@ def test_what_runs_in_the_background_has_to_be_stored(store: bool | None, *, bac
     body: dict[str, Any] = {"input": "x", "background": background} | ({} if store is None else {"store": store})
     found = read(orjson.dumps(body), "", KnownItems(items={}))
     assert isinstance(found, Problem) is not taken
+
+
+# ---------------------------------------------------------------------- responses
+
+
+def response(*, include: list[str] | None = None, sealing: bool = True) -> ResponseSpelling:
+    again: dict[str, Any] = {} if include is None else {"include": include}
+    job = ApiJob(
+        changed(ASKED, kept=True, again=again), Ticket(1, "s", duplicate=False), "r", 0, {}, keyed=False,
+        errors=ErrorsAs.STATUS, seal=(lambda _: "sealed") if sealing else None,
+    )  # fmt: skip
+    return ResponseSpelling(job)
+
+
+def test_a_response_is_queued_once_however_often_its_place_changes() -> None:
+    spelling = response()
+    spelling.begins()
+    assert b"response.queued" in spelling.queued(Queued(3))
+    assert [spelling.queued(Queued(number)) for number in (2, 1)] == [b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("include", "sealing", "sealed"),
+    [
+        (["reasoning.encrypted_content"], True, True),
+        (["reasoning.encrypted_content"], False, False),
+        ([], True, False),
+        (None, True, False),
+    ],
+)
+def test_thoughts_are_sealed_for_who_asked_for_that(include: list[str] | None, *, sealing: bool, sealed: bool) -> None:
+    thoughts = {"thinking_blocks": [{"type": "thinking", "thinking": "x"}]}
+    done = replace(ended(Answered(), text("a", "x", BubbleKind.ANSWER, final=True)), thoughts=thoughts)
+    output: Any = response(include=include, sealing=sealing).whole(done)["output"]
+    assert [one["type"] for one in output] == ["message", *(["reasoning"] if sealed else [])]
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_a_message_is_whole_where_its_turn_came_to_a_good_end_and_else_incomplete(code: ExitCode) -> None:
+    one = example(code)
+    output: Any = response().whole(ended(one, text("a", "Half", BubbleKind.PARTIAL, final=True)))["output"]
+    said = next(each for each in output if str(each["content"][0].get("text")).strip() == "Half")
+    whole = one.kind in (ExitClass.CLEAN, ExitClass.HANDED)
+    assert said["status"] == ("completed" if whole else "incomplete")

@@ -492,3 +492,25 @@ async def test_one_that_begins_anew_is_stopped_and_forgets_what_was_said_in_stor
     settings = Settings(Prefs())
     await settings.access().reset(SIGHT)
     assert settings.done == ["stop", SessionChange(forget=True), ("memory", KEY.text())]
+
+
+# ---------------------------------------------------------------------- at several gateways
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_what_waits_for_a_word_is_looked_for_at_others_and_not_once_more_where_it_runs(*, whole: bool) -> None:
+    looked: list[str] = []
+
+    async def asking() -> list[TurnRow]:
+        return [replace(TURN, turn=name) for name in ("t_here", "t_there")]
+
+    async def journal(turn: str) -> list[JournalRow]:
+        looked.append(turn)
+        return []
+
+    here = SimpleNamespace(driver=SimpleNamespace(over=True, identity=SimpleNamespace(turn="t_here")))
+    stopping = SimpleNamespace(queues=SimpleNamespace(running=gives([here])), portion=SimpleNamespace(whole=whole))
+    store = SimpleNamespace(turns=SimpleNamespace(asking=asking, journal=journal))
+    none: Any = None
+    assert await Deciding(cast("Any", store), cast("Any", stopping), none).everybodys() == []
+    assert looked == ([] if whole else ["t_there"])
