@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +14,6 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.contract.base import FromApi, FromChat, Inbound, Ticket
 from adapters.contract.chat import CallFailed, ChatAddress, Content, Fate
-from agent_core.ports import SystemClock
 from agent_core.signals import RequestRefused, Signal
 from gateway.chats.where import NoSuchChat
 from gateway.config.types import SessionPolicy
@@ -23,8 +21,10 @@ from gateway.http.hooks import HookIntake
 from gateway.sharing.portion import Portion
 from gateway.webhooks import signing
 from gateway.webhooks.prompting import HookDoor
+from tests.store.support import FakeClock
 
 KEY = b"k" * 32
+CLOCK = FakeClock()
 CHAT = ChatAddress("telegram", "1", "7")
 
 
@@ -45,7 +45,7 @@ class House:
         self.door = HookDoor("builds", (KEY,), "Say what failed.", **(base | more))
         outbox = SimpleNamespace(words=self)
         self.intake = HookIntake(
-            [self.door], cast("Any", self), cast("Any", self), cast("Any", outbox), SystemClock(), self._tell
+            [self.door], cast("Any", self), cast("Any", self), cast("Any", outbox), CLOCK, self._tell
         )
 
     def _queue(self, _: str) -> SimpleNamespace:
@@ -91,7 +91,7 @@ class House:
 
 def signed(name: str, body: object = None, *, at: float = 0) -> tuple[bytes, dict[str, str]]:
     raw = orjson.dumps(body if body is not None else {"build": 7})
-    return raw, signing.headers([KEY], name, round((time.time() + at) * 1000), raw)
+    return raw, signing.headers([KEY], name, CLOCK.now + round(at * 1000), raw)
 
 
 def of_github(body: object, **heads: str) -> tuple[bytes, dict[str, str]]:
@@ -166,7 +166,7 @@ async def test_a_call_of_github_is_known_by_what_it_says_and_by_nothing_that_is_
         ((b"{}", signed("m1")[1]), 401),
         (signed("m" * 201), 400),
         ((b"x" * 3_000, signed("m1")[1]), 413),
-        ((b"{", signing.headers([KEY], "m1", round(time.time() * 1000), b"{")), 400),
+        ((b"{", signing.headers([KEY], "m1", CLOCK.now, b"{")), 400),
     ],
 )
 async def test_what_is_not_signed_now_by_who_may_is_not_looked_at(
