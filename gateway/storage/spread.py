@@ -53,6 +53,6 @@ class Spread:
 
     def answered(self, platform: str) -> Spread:
         """A turn ended well there, and its end is stored."""
-        if not self.met or self.everybodys:
+        if not self.met:
             return self
         return replace(self, met=tuple(one for one in self.met if one.platform != platform))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.http.common import Problem
-from adapters.http.consent import Wish, gone_with, wish_with
+from adapters.http.consent import Wish, gone_with, wish_of_key, wish_with
 from adapters.http.errorsas import Disconnect
 from adapters.http.openai_request import ChatRequest, parse
 from agent_core.tools.offer import ToolsFrom
@@ -134,6 +134,30 @@ def test_what_is_allowed_is_never_widened(asked: ToolsFrom, allowed: ToolsFrom) 
     found = asked.within(allowed)
     assert found.clients == (asked.clients and allowed.clients)
     assert found.gateways == (asked.gateways and allowed.gateways)
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"X-Outspoken-Tools": "both"}, {"X-Outspoken-Task": "tags", "X-Outspoken-Tools": "gateway"}]
+)
+@pytest.mark.parametrize("asked", [None, *ToolsFrom])
+@pytest.mark.parametrize("allowed", ToolsFrom)
+def test_no_request_has_tools_that_its_key_may_not_use_and_who_asked_for_them_is_told(
+    allowed: ToolsFrom, asked: ToolsFrom | None, headers: dict[str, str]
+) -> None:
+    bodies: list[dict[str, Any]] = [{}, {"tools": [TOOL]}, {"tools": []}, {"tool_choice": "none"}]
+    for body in bodies:
+        for words in ("hello", TITLE):
+            wish = _wish(words, headers, **body, **({} if asked is None else _asked(asked)))
+            found = wish_of_key(wish, allowed)
+            fits = wish.tools.within(allowed) is wish.tools
+            if isinstance(found, Problem):
+                assert (found.status, found.code) == (403, "tools_not_allowed")
+                assert not fits
+                assert wish.said or wish.tools.clients, "nothing was asked for"
+            else:
+                assert found.tools.within(allowed) is found.tools
+                assert fits or not (wish.said or wish.tools.clients), "it is told that it has none"
+            assert wish_of_key(wish, None) == wish
 
 
 @pytest.mark.parametrize("own", [{"tols": "none"}, {"approval": "wait"}, {"disconnect": "detach"}])

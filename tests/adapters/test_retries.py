@@ -64,6 +64,17 @@ def test_those_that_have_gone_are_remembered_up_to_a_number():
     assert retries.begins(f"m{MOST + 49}", "new", 1.0, retry=True).platform_key == f"k{MOST + 49}"
 
 
+def test_what_is_found_stored_is_joined_once_however_often_it_is_found():
+    retries = Retries()
+    for _ in range(3):
+        retries.found("m", ["k1", "k2"], 0.0)
+    joined = [retries.begins("m", f"new{number}", 1.0, retry=True) for number in range(2)]
+    assert [one.platform_key for one in joined] == ["k1", "k2"]
+    for one in joined:
+        retries.answered(one)
+    assert retries.begins("m", "new", 1.0, retry=True).platform_key == "new"
+
+
 @given(st.text(max_size=20))
 def test_no_header_breaks_the_counter(value: str):
     headers: Any = {"x-stainless-retry-count": value}

@@ -298,3 +298,23 @@ def test_no_two_people_and_no_two_contents_have_one_key(traced: bool) -> None:
         for key in "ab" for whose in "cd" for digest in "ef"
     }  # fmt: skip
     assert len(marks) == 8
+
+
+@pytest.mark.parametrize(
+    ("named", "joins"),
+    [
+        ({}, True),
+        ({"Idempotency-Key": "mine"}, False),
+        ({"X-Request-Id": "mine"}, False),
+        ({"X-Client-Request-Id": "mine"}, False),
+    ],
+)
+async def test_a_retry_that_names_itself_joins_nothing_but_itself(named: dict[str, str], *, joins: bool) -> None:
+    class Stored(Kept):
+        async def unanswered(self, prefix: str) -> list[str]:
+            return [f"{prefix}before"]
+
+    async with serving(Stored()) as served:
+        assert (await served.ask(ASKED, AGAIN | named))[0] == 200
+        (taken,) = served.gateway.taken
+        assert taken.platform_key.endswith(":before") is joins

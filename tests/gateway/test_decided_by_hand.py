@@ -14,6 +14,7 @@ from adapters.contract.sessions import Decision, DecisionFate
 from agent_core.rules.consents import Lasting
 from agent_core.store.audit import AuditRow
 from agent_core.turn.events import Verdict
+from gateway.http import approvaladmin
 from gateway.http.admin import BY
 from gateway.http.approvaladmin import ApprovalAdmin
 from tests.adapters.scripted import CountedIds, StillClock
@@ -25,18 +26,22 @@ NOW = StillClock().now_ms()
 class Decides:
     """Gives the decision that a test wants, and keeps what is noted."""
 
-    def __init__(self, decision: Decision) -> None:
-        self.decision = decision
+    def __init__(self, decision: Decision, asked: object = None) -> None:
+        self.decision, self._asked = decision, asked
         self.noted: list[AuditRow] = []
+        self.refused: list[object] = []
         self.store = SimpleNamespace(deliveries=SimpleNamespace(act=self._act))
+        self.stopping = SimpleNamespace(approvers=("some",))
 
     async def _act(self, entry: AuditRow) -> None:
         self.noted.append(entry)
 
-    async def asked(self, _: str) -> None:
-        return None
+    async def asked(self, turn: str) -> object:
+        assert turn == "t_1"
+        return self._asked
 
-    async def decide_as_operator(self, *_: object) -> Decision:
+    async def decide_as_operator(self, *given: object) -> Decision:
+        self.refused.append(given[-1])
         return self.decision
 
 
@@ -74,3 +79,26 @@ async def test_each_decision_by_hand_is_in_the_audit_once(
     assert (status == 200) is (fate is DecisionFate.DECIDED)
     acts = [(one.act, one.object, one.who) for one in found]
     assert acts == ([("approve" if approve else "deny", "turn t_1", BY)] if noted else [])
+
+
+@pytest.mark.parametrize("words", ["", "the admins of the chat"])
+@pytest.mark.parametrize("there", [True, False])
+async def test_where_others_are_named_to_decide_whoever_runs_it_is_told_who(
+    monkeypatch: pytest.MonkeyPatch, words: str, *, there: bool
+) -> None:
+    def refused(messages: object, approvers: object) -> str:
+        assert (messages, approvers) == (("what was asked",), ("some",))
+        return words
+
+    monkeypatch.setattr(approvaladmin, "operator_refused", refused)
+    asked = SimpleNamespace(messages=("what was asked",)) if there else None
+    decides = Decides(Decision(DecisionFate.FORBIDDEN, by=words), asked)
+    app = web.Application()
+    app.add_routes(ApprovalAdmin(lambda: cast("Any", decides), StillClock(), CountedIds(), None).routes())
+    async with (
+        TestClient(TestServer(app)) as client,
+        client.post("/api/approvals", json={"id": NAME, "approve": True}) as response,
+    ):
+        assert response.status == 403
+    assert decides.refused == [words if there else ""]
+    assert decides.noted == []

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from agent_core.text.redaction import Redactor
 from gateway.config.types import LogFormat, LogLevel
-from gateway.observe.logging import MAX_CHARS, Cleaner, LibraryHandler, Pretty, Sink, as_json, configure
+from gateway.observe.logging import MAX_CHARS, TEXT_KEYS, Cleaner, LibraryHandler, Pretty, Sink, as_json, configure
 from tests import forked
 
 ROOT = Path(__file__).parents[2]
@@ -284,3 +284,28 @@ def test_whatever_is_logged_is_one_line_that_steers_no_terminal(facts: dict[str,
             character < " " or "\x7f" <= character <= "\x9f" or character in "\u2028\u2029\u202e" for character in text
         )
     assert json.loads(as_json(None, "info", event))["event"] == "a.b"
+
+
+SECRETS = ("api_key", "token", "password", "authorization")
+HIDDEN = st.sampled_from([*SECRETS, *sorted(TEXT_KEYS)])
+NESTED = st.recursive(
+    st.just("MARMALADE"),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b"]) | HIDDEN, inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(HIDDEN, NESTED, st.integers(0, 3))
+def test_what_is_hidden_is_hidden_however_deep_it_stands_and_whatever_it_is(
+    name: str, value: object, deep: int
+) -> None:
+    told: object = {name: value}
+    for _ in range(deep):
+        told = {"facts": [told]}
+    clean = Cleaner(Redactor.of([]), show_text=False)
+    assert "MARMALADE" not in json.dumps(clean(None, "info", {"event": "x", "facts": told, name: value}))
+    shown = json.dumps(Cleaner(Redactor.of([]), show_text=True)(None, "info", {"event": "x", "facts": told}))
+    if name in SECRETS:
+        assert "MARMALADE" not in shown

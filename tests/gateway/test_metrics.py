@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapters.contract.chat import Cause
+from adapters.contract.chat import AdapterSight, Cause
 from agent_core.failures.exits import ExitCode
-from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
+from agent_core.limits.budgets import NANOS
+from agent_core.signals import LawBroken, ModelCalled, SendFailed, Signal, Signals, Spent, ToolRan
 from gateway.config.model import rehearsal_endpoint
 from gateway.limits.patience import CutOff
 from gateway.observe.looplag import LoopWatch
@@ -164,6 +165,54 @@ def test_what_comes_from_outside_makes_a_bounded_number_of_series_and_no_count_i
     assert sum(stalls.values()) == len(models)
     assert len(stalls) <= MOST_VALUES + 1
     assert (OTHER in stalls) is (len(set(models)) > MOST_VALUES)
+
+
+def test_however_many_models_there_are_the_first_are_told_apart_and_the_others_counted_together() -> None:
+    metrics = Metrics("EUR")
+    for number in [*range(MOST_VALUES + 50), 0, MOST_VALUES]:
+        metrics.on(Spent(model=f"m{number}", tokens=2, nanos=3 * NANOS, estimated=False))
+    spent = {
+        labels[0]: value for (name, labels), value in samples(metrics).items() if name == "outspoken_spent_tokens_total"
+    }
+    assert len(spent) == MOST_VALUES + 1
+    assert (spent["m0"], spent["m1"], spent[OTHER]) == (4, 2, 2 * 51)
+    money = {
+        labels[0]: value for (name, labels), value in samples(metrics).items() if name == "outspoken_spent_money_total"
+    }
+    assert (money["m0"], money["m1"], money[OTHER]) == (6, 3, 3 * 51)
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_a_call_that_failed_counts_as_one_that_is_made_again_or_as_one_that_is_not(*, final: bool) -> None:
+    metrics = Metrics("EUR")
+    metrics.on(SendFailed(platform="slack", fate="refused", cause="blocked", final=final))
+    found = samples(metrics)
+    retried, failed = (
+        ("outspoken_delivery_retries_total", ("slack", "refused", "blocked")),
+        ("outspoken_delivery_failed_total", ("slack", "blocked")),
+    )
+    assert (retried in found, failed in found) == (not final, final)
+
+
+def test_of_an_adapter_is_told_what_it_has_and_of_one_that_is_away_nothing_of_its_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ("up", "silent_seconds", "inbound_age_seconds", "outbound_age_seconds")
+    told = tuple(BY_NAME[f"outspoken_adapter_{name}"] for name in names)
+    monkeypatch.setattr("gateway.observe.metrics.OURS", told)
+
+    def adapter(name: str, state: str, heard: float | None, sent: float | None) -> SimpleNamespace:
+        sight = AdapterSight(f"{name}/1", state, "", heard, sent)
+        return SimpleNamespace(adapter=SimpleNamespace(name=f"{name}/1", silent_seconds=7.0), sight=lambda: sight)
+
+    metrics = Metrics("EUR")
+    supervisors = (adapter("slack", "up", 3.0, None), adapter("discord", "down", None, 5.0))
+    metrics.read_from(cast("GatewayParts", SimpleNamespace(supervisors=supervisors)))
+    assert {key: value for key, value in samples(metrics).items() if not key[0].startswith("process_")} == {
+        ("outspoken_adapter_up", ("slack",)): 1, ("outspoken_adapter_up", ("discord",)): 0,
+        ("outspoken_adapter_silent_seconds", ("slack",)): 7,
+        ("outspoken_adapter_inbound_age_seconds", ("slack",)): 3, ("outspoken_adapter_outbound_age_seconds", ("discord",)): 5,
+    }  # fmt: skip
 
 
 def test_an_odd_accept_header_is_answered_all_the_same() -> None:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import aiohttp
+import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import StatusCode
 from structlog.testing import capture_logs
 
 from adapters.http.tracecontext import TraceParent, parsed, traceparent_of
-from agent_core.signals import LawBroken, ModelCalled, Signals, TurnClosed
-from gateway.observe.traces import ids_of, traced
+from agent_core.signals import LawBroken, ModelCalled, PartSent, Signals, ToolRan, TurnClosed
+from gateway.observe.traces import Traces, ids_of, traced
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness
 from tests.listening import listening
@@ -121,6 +126,9 @@ async def test_a_turn_is_one_trace_with_its_calls_tools_and_deliveries_and_no_wo
         assert word not in spans.raw
 
 
+CALLED = ModelCalled(turn="t_1", session="s", name="1", endpoint="e", model="m", began_at=0, ended_at=10, content_at=5)
+
+
 def closed(turn: str) -> TurnClosed:
     return TurnClosed(
         turn=turn, session="s", surface="api", exit="answered", clean=True, began_at=1_000, ended_at=2_000
@@ -136,11 +144,8 @@ def test_ids_follow_from_the_turn_and_are_valid(one: str, other: str) -> None:
 
 
 async def test_two_processes_of_one_turn_make_one_trace() -> None:
-    called = ModelCalled(
-        turn="t_1", session="s", name="1", endpoint="e", model="m", began_at=0, ended_at=10, content_at=5
-    )
     async with collector() as spans:
-        for signal in (called, closed("t_1")):  # the first process dies, the second ends the turn
+        for signal in (CALLED, closed("t_1")):  # the first process dies, the second ends the turn
             told = Signals()
             async with traced(spans.url, told):
                 told.tell(signal)
@@ -206,3 +211,80 @@ async def test_without_an_endpoint_nothing_is_loaded() -> None:
     told = Signals()
     async with traced("", told):
         told.tell(closed("t_1"))
+
+
+class Kept(SpanExporter):
+    """Keeps the spans."""
+
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.spans += spans
+        return SpanExportResult.SUCCESS
+
+
+def made() -> tuple[Traces, list[ReadableSpan]]:
+    provider, kept = TracerProvider(sampler=ALWAYS_ON), Kept()
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    return Traces(provider), kept.spans
+
+
+times = st.integers(0, 10**12)
+
+
+@given(times, times, times, st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from(["", "stalled"]))
+def test_a_span_has_the_times_and_the_figures_of_what_it_stands_for(
+    began: int, took: int, content: int, tokens_in: int, tokens_out: int, error: str
+) -> None:
+    traces, spans = made()
+    call = ModelCalled(
+        turn="t_1", session="s", name="1", endpoint="e", model="m", began_at=began, ended_at=began + took,
+        content_at=content and began + content, input_tokens=tokens_in, output_tokens=tokens_out, error=error,
+    )  # fmt: skip
+    traces.on(call)
+    (span,) = spans
+    told = dict(span.attributes or {})
+    assert (span.start_time, span.end_time) == (began * 1_000_000, (began + took) * 1_000_000)
+    assert told.get("gen_ai.response.time_to_first_chunk") == (content / 1000 if content else None)
+    assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (tokens_in, tokens_out)
+    assert told.get("error.type", "") == error
+
+
+def test_what_was_asked_for_in_a_callers_trace_is_in_it_as_long_as_that_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.observe.traces.MOST_PARENTS", 3)
+    traces, spans = made()
+    for number in range(5):
+        traces.continues(f"t_{number}", f"00-{number + 1:032x}-{number + 1:016x}-01")
+        traces.continues(f"t_{number}", "nonsense")
+    for number in range(5):
+        traces.on(replace(CALLED, turn=f"t_{number}"))
+        traces.on(closed(f"t_{number}"))
+    found = {str((span.attributes or {})["outspoken.turn"]): span for span in spans}
+    contexts = {turn: (span.context, span.parent) for turn, span in found.items()}
+    for number in range(5):
+        context, parent = contexts[f"t_{number}"]
+        assert context is not None
+        kept = number >= 2
+        trace, span = ids_of(f"t_{number}")
+        assert context.trace_id == (number + 1 if kept else trace)
+        assert context.span_id == span
+        assert (parent.span_id if parent is not None else 0) == (number + 1 if kept else 0)
+    by_turn = [[one for one in spans if (one.attributes or {})["outspoken.turn"] == f"t_{n}"] for n in range(5)]
+    assert all(len({one.context.trace_id for one in each if one.context}) == 1 for each in by_turn), (
+        "a turn is one trace"
+    )
+
+
+@pytest.mark.parametrize(("status", "error"), [("ok", ""), ("failed", "failed"), ("refused", "refused")])
+def test_a_tool_that_did_not_do_what_it_was_to_is_an_error_and_words_beside_turns_are_no_span(
+    status: str, error: str
+) -> None:
+    traces, spans = made()
+    traces.on(ToolRan(turn="t_1", session="s", call="c", tool="x", status=status, began_at=5, ended_at=9))
+    traces.on(PartSent(platform="slack", kind="text", origin="inbox:4", wanted_at=1, sent_at=2))
+    (span,) = spans
+    assert (span.attributes or {}).get("error.type", "") == error
+    assert (span.status.status_code is StatusCode.ERROR) is bool(error)

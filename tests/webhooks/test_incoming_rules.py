@@ -64,6 +64,9 @@ def test_no_minute_has_more_calls_than_may_be_and_who_waits_as_told_is_taken(mos
         seconds = room_in(taken, most, now)
         if seconds:
             assert room_in(taken, most, now + seconds * 1000) == 0
+            assert seconds == 1 or room_in(taken, most, now + (seconds - 1) * 1000), (
+                "nobody waits longer than there is need"
+            )
         else:
             taken.append(now)
     for n, at in enumerate(taken):
