@@ -24,10 +24,10 @@ from gateway.config.paths import find_paths
 from gateway.config.reading import load
 from gateway.config.sections import Config, Guardrails, Recovery
 from gateway.daemon import _admins, _hub_settings, _later
+from gateway.later.tasks import TaskLimits
 from gateway.limits.agents import Agent, AgentMemory
 from gateway.limits.alerts import AlertLimits, AlertRules
 from gateway.limits.patience import DoorLimits
-from gateway.later.tasks import TaskLimits
 from gateway.webhooks.events import HookEvent
 from tests.store.support import FakeClock
 
@@ -182,7 +182,7 @@ def test_what_anybody_could_read_or_call_is_refused(section: str, key: str, one:
 
 @pytest.mark.parametrize(
     ("host", "api_key", "keyless"),
-    [("127.0.0.1", "", True), ("localhost", "", True), ("0.0.0.0", "", False), ("10.0.0.7", "", False), ("127.0.0.1", "k" * 20, False)],  # noqa: S104
+    [("127.0.0.1", "", True), ("localhost", "", True), ("0.0.0.0", "", False), ("10.0.0.7", "", False), ("127.0.0.1", "k" * 20, False)],
 )  # fmt: skip
 def test_nobody_is_served_without_a_key_where_other_machines_can_call(
     host: str, api_key: str, *, keyless: bool

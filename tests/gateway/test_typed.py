@@ -208,7 +208,7 @@ def test_a_gateway_that_runs_and_does_not_answer_has_the_database(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("host", "url"),
-    [("0.0.0.0", "http://127.0.0.1:8787"), ("::", "http://[::1]:8787"), ("10.0.0.7", "http://10.0.0.7:8787")],  # noqa: S104
+    [("0.0.0.0", "http://127.0.0.1:8787"), ("::", "http://[::1]:8787"), ("10.0.0.7", "http://10.0.0.7:8787")],
 )
 def test_a_gateway_that_listens_everywhere_is_called_at_loopback(host: str, url: str) -> None:
     config = load(None, {"OUTSPOKEN_SERVER__HOST": host}).config
