@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.contract.base import FromApi, FromChat, LeftOpen, SessionKey, Ticket
+from adapters.contract.base import Ended, FromApi, FromChat, LeftOpen, SessionKey, Ticket
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import Amount
 from agent_core.messages import InputMessage
 from agent_core.rules.taint import PLANTED
@@ -26,12 +27,13 @@ from gateway.config.types import SessionPolicy
 from gateway.later import followups, tasks
 from gateway.later.followups import FollowUpsHere, follow_up
 from gateway.later.parts import NOT_YET, Later
-from gateway.later.reminders import CancelScheduled, rule_of
+from gateway.later.reminders import CancelScheduled, SetLater, rule_of
 from gateway.later.sending import SendMessage, delivered
-from gateway.later.tasks import TaskLimits, Tasks, work_of
+from gateway.later.tasks import TaskEnd, TaskLimits, Tasks, work_of
 from gateway.later.zones import ZoneSaid
 from gateway.people.access import PersonStanding
 from gateway.queues import inbox
+from gateway.schedule import toolspecs
 from gateway.schedule.schedules import ScheduleKind
 from tests.store.support import FakeClock
 
@@ -89,6 +91,9 @@ class Gateway:
     @asynccontextmanager
     async def alone(self, _: str) -> AsyncGenerator[None]:
         yield
+
+    async def nothing_said(self, *_: object) -> list[Any]:
+        return []
 
     # as store.inbox
 
@@ -211,6 +216,19 @@ def test_a_prompt_comes_every_ten_minutes_at_most(when: str, kind: ScheduleKind,
             rule_of(when, FakeClock().now, said, kind)
 
 
+async def test_what_is_set_is_looked_at_at_once_and_by_the_same_call_once() -> None:
+    gateway = Gateway().open()
+    looked: list[str] = []
+    gateway.parts.stored = lambda: looked.append("looked")
+    vars(gateway.later.store)["memory"] = SimpleNamespace(entries=gateway.nothing_said)
+    tool = SetLater(gateway.later, toolspecs.REMIND, ScheduleKind.REMINDER)
+    for _ in range(2):
+        outcome = await tool.run({"when": "in 20 minutes", "what": "tea"}, context())
+        assert "Reminder 1 comes in this chat" in outcome.text
+    (row,) = gateway.rows.values()
+    assert (row.schedule, row.next_at, looked) == ("remind:t_1:3", gateway.clock.now + 1_200_000, ["looked"])
+
+
 # ---------------------------------------------------------------------- writing elsewhere
 
 
@@ -291,19 +309,39 @@ async def test_the_end_of_a_task_is_told_first_and_noted_however_often_its_row_c
     assert [one.platform_key for one, _ in gateway.accepted] == [f"{row.schedule}:ended"]
 
 
-async def test_what_runs_when_the_gateway_ends_is_not_over(monkeypatch: pytest.MonkeyPatch) -> None:
+class Follower:
+    """Sees one thing of a task."""
+
+    def __init__(self, sight: object) -> None:
+        self.sight = sight
+
+    async def __aenter__(self) -> Follower:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def next(self, _: float) -> object:
+        return self.sight
+
+
+@pytest.mark.parametrize("code", [ExitCode.ANSWERED, ExitCode.STOPPED])
+async def test_what_a_task_used_and_whether_it_is_done_is_kept_of_it(code: ExitCode) -> None:
     gateway = Gateway().open()
+    exit_ = SimpleNamespace(code=code)
+    summary = SimpleNamespace(input_tokens=40, output_tokens=2)
+    view = SimpleNamespace(bubbles=(), text="42")
+    ended = Ended("t_2", cast("Any", view), cast("Any", exit_), (), cast("Any", summary))
+    gateway.parts.follow = lambda _: Follower(ended)
+    row = await gateway.tasks.start(context(), "One", "Do it.")
+    gateway.clock.now += 90_000
+    await gateway.tasks._look_after(row)  # pyright: ignore[reportPrivateUsage]
+    kept = tasks._plans().validate_json(gateway.rows[row.schedule].body).ended  # pyright: ignore[reportPrivateUsage]
+    assert kept == TaskEnd(done=code is ExitCode.ANSWERED, seconds=90, tokens=42)
 
-    class Follower:
-        async def __aenter__(self) -> Follower:
-            return self
 
-        async def __aexit__(self, *_: object) -> None: ...
-
-        async def next(self, _: float) -> object:
-            return LeftOpen("t_1", View((), open=True))
-
-    gateway.parts.follow = lambda _: Follower()
+async def test_what_runs_when_the_gateway_ends_is_not_over() -> None:
+    gateway = Gateway().open()
+    gateway.parts.follow = lambda _: Follower(LeftOpen("t_1", View((), open=True)))
     row = await gateway.tasks.start(context(), "One", "Do it.")
     await gateway.tasks._look_after(row)  # pyright: ignore[reportPrivateUsage]
     assert gateway.rows[row.schedule].state is ScheduleState.ACTIVE
