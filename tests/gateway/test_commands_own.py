@@ -406,7 +406,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed.asyncio, "sleep", passes)
 
 
-@pytest.mark.parametrize("late", [0, 600_000])
+@pytest.mark.parametrize("late", [0, 1_000_000])
 async def test_a_reminder_counts_from_when_it_was_asked_for_however_late_its_command_is(late: int) -> None:
     one = Timed()
     asked = one.clock.now

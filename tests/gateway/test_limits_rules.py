@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.contract.base import TEMPORARY, FromApi, FromChat, SessionKey, TaskTerms, once
-from adapters.contract.callers import PROXY
+from adapters.contract.callers import PROXY, KeyTerms
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.driver.closing import TurnIdentity
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer
@@ -28,6 +28,8 @@ from gateway.config.sections import Config
 from gateway.limits.agents import Agent, AgentMemory
 from gateway.limits.alerts import AlertKind, AlertMemory, AlertRules, Condition, Message, due, looked, open_now, told
 from gateway.limits.budgets import BudgetBook, payer_of
+from gateway.limits.diskuse import Owners
+from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
 from gateway.limits.quotas import Quotas
 from gateway.limits.rates import MINUTE_MS, KeyMeters
 from gateway.limits.standing import Standings, TurnStanding
@@ -344,3 +346,60 @@ def test_everybodys_memory_is_written_where_the_operator_has_named_who_may() -> 
         return len(remembering(config.tools, NONE))
 
     assert (tools(""), tools("telegram/1/5")) == (0, 1)
+
+
+def test_a_folder_has_one_holder_also_before_it_is_made_and_is_forgotten_when_it_is_gone_for_long(
+    tmp_path: Path,
+) -> None:
+    owners, folder = Owners(tmp_path), tmp_path / "work"
+    owners.load()
+    assert not owners.claim(folder, "ada"), "there is nothing in it"
+    owners.tidy()
+    assert owners.holder(folder) == "ada", "it need not be there yet"
+    folder.mkdir()
+    assert owners.claim(folder, "ben"), "what is in it has not been counted as theirs"
+    assert not owners.claim(folder, "ben")
+    assert (owners.holder(folder), owners.folders("ada"), owners.folders("ben")) == ("ben", [], [folder])
+    owners.tidy()
+    folder.rmdir()
+    owners.tidy()
+    assert owners.holder(folder) == "ben"
+    owners.tidy()
+    assert (owners.holder(folder), owners.folders("ben")) == ("", [])
+
+
+async def test_a_key_is_told_what_is_left_beside_what_is_held_for_it() -> None:
+    book = BudgetBook(cast("Any", SimpleNamespace(rules=BudgetRules())), NONE, FakeClock())
+    standing = TurnStanding(key="laptop", terms=KeyTerms(day_tokens=100))
+    payer = payer_of(SINGLE, standing)
+    pot = next(one for one in BudgetRules().pots(payer, "", FakeClock().now) if one.budget is Budget.KEY)
+
+    async def levels(_: object) -> dict[Any, Level]:
+        return {pot.key: Level(spent=Amount(30, 0), held=Amount(20, 0))}
+
+    vars(book)["_store"] = SimpleNamespace(budgets=SimpleNamespace(levels=levels))
+    await book.admit(SINGLE, standing)
+    (left,) = book.meters.left("laptop", 0, 0, FakeClock().now)
+    assert (left.what, left.limit, left.left) == ("tokens", 100, 50)
+
+
+@pytest.mark.parametrize(
+    ("stage", "since", "moved", "unread", "why"),
+    [
+        (ConnectionStage.HEADERS, 1.5, 0, 0, CutOff.HEADERS),
+        (ConnectionStage.BODY, 1.5, 0, 0, None),
+        (ConnectionStage.BODY, 2.5, 0, 0, CutOff.BODY),
+        (ConnectionStage.BODY, 1.5, 3.5, 0, CutOff.BODY),
+        (ConnectionStage.IDLE, 3.5, 0, 0, None),
+        (ConnectionStage.IDLE, 4.5, 0, 0, CutOff.IDLE),
+        (ConnectionStage.SERVED, 99, 99, 0, None),
+        (ConnectionStage.SERVED, 99, 99, 2.5, None),
+        (ConnectionStage.SERVED, 99, 99, 3.5, CutOff.READER),
+    ],
+)
+def test_each_silence_has_its_own_time(
+    stage: ConnectionStage, since: float, moved: float, unread: float, why: CutOff | None
+) -> None:
+    limits = DoorLimits(header_seconds=1, body_seconds=2, stalled_seconds=3, idle_seconds=4)
+    standing = ConnectionStanding(stage, 100 - since, 100 - moved, int(bool(unread)), 100 - unread)
+    assert overdue(standing, 100, limits) is why
