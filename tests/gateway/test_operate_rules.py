@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,7 +22,7 @@ from gateway.config.reading import load, redactor_of
 from gateway.daemon import _titles, state_folders
 from gateway.limits.rates import KeyMeters
 from gateway.observe.lifesign import RunningGateway
-from gateway.operate import context, trying
+from gateway.operate import auditing, context, trying
 from gateway.operate.auditing import telling
 from gateway.operate.bundle import shown_config
 from gateway.operate.context import Here
@@ -250,3 +252,33 @@ def test_room_is_looked_for_where_the_state_and_the_database_are(tmp_path: Path)
 async def test_nothing_is_named_where_that_is_off_or_nobody_could(env: dict[str, str]) -> None:
     signals: Any = SimpleNamespace(listen=lambda *_: pytest.fail("it waits for answers"))
     await _titles(load(None, env).config.model, NONE, NONE, NONE, signals)
+
+
+@pytest.mark.parametrize(("said", "late_ms"), [(None, 300_000), (2.5, 2_500)])
+async def test_an_audit_counts_late_in_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: float | None, late_ms: int
+) -> None:
+    moments: list[Any] = []
+
+    class Looks:
+        def __init__(self, _evidence: object, moment: Any, _rest: object) -> None:
+            moments.append(moment)
+
+        async def run(self, _: object) -> str:
+            return "audited"
+
+    @asynccontextmanager
+    async def reads(_: object) -> AsyncGenerator[Any]:
+        yield SimpleNamespace(asks=None)
+
+    async def nodes() -> list[Any]:
+        return []
+
+    monkeypatch.setattr(auditing, "open_reads", reads)
+    monkeypatch.setattr(auditing, "EvidenceReads", lambda _: SimpleNamespace(nodes=nodes))
+    monkeypatch.setattr(auditing, "Auditor", Looks)
+    monkeypatch.setattr(auditing, "holder_of_database", lambda *_: 4711)
+    config, paths = load(None, {}).config, find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
+    assert str(await auditing.audited(config, paths, FakeClock(), said)) == "audited"
+    (moment,) = moments
+    assert (moment.now, moment.late, moment.runs) == (FakeClock().now, late_ms, True)
