@@ -172,7 +172,7 @@ async def test_of_one_conversation_one_command_changes_something_at_a_time_and_w
 
         return {"new": slow, "undo": slow, "status": tells}
 
-    kept.commands._handlers = handlers  # pyright: ignore[reportPrivateUsage]
+    kept.commands._handlers = handlers
     async with kept.commands:
         tasks = {
             kept.commands.begin(Request(BY_NAME[name], "", SAID, number, Owner("s1", 1), admin=False, own=KEY))

@@ -171,7 +171,7 @@ async def test_what_could_not_be_deleted_is_not_said_to_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.txt").write_text("x")
-    monkeypatch.setattr("gateway.commands.files.empty_tree", lambda _: None)
+    monkeypatch.setattr("gateway.commands.files.empty_tree", gives(None))
 
     async def lines(*_: object) -> tuple[str, ...]:
         return ()
@@ -224,10 +224,16 @@ class People:
         def same_chat(inbound: FromChat) -> bool:
             return running is not None and running.chat.address == inbound.chat.address
 
+        def known(key: str) -> object:
+            return queue if key in self.known else None
+
+        def forgets(key: str) -> None:
+            self.did.append(("forgets", key))
+
         turn = SimpleNamespace(same_chat=same_chat) if running is not None else None
         queue = SimpleNamespace(running=turn, epoch=5, waiting=())
         queues = SimpleNamespace(
-            known=lambda key: queue if key in self.known else None, forget_memory=lambda key: self.did.append(("forgets", key)), release=gives(None)
+            known=known, forget_memory=forgets, release=gives(None)
         )  # fmt: skip
         code = LinkCode("ABCDE", "discord/1", "9", "ann_d", "", "discord/1/9/", 0)
 

@@ -12,6 +12,7 @@ import pytest
 from adapters.contract.base import FromChat, SessionKey, StopOutcome
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.delivery.parts import call_mark
+from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.rules.consents import Lasting
 from agent_core.store.people.rows import PlaceRow
@@ -27,6 +28,7 @@ from gateway.limits.agents import PLAIN, Agent
 from gateway.limits.standing import Standings
 from gateway.queues.prefs import Prefs
 from gateway.queues.queue import Waiting
+from tests.agent_core.turns import gives
 
 KEY = SessionKey("telegram", "1", "2")
 HERE, THERE = ChatAddress("telegram", "1", "2"), ChatAddress("discord", "1", "9")
@@ -42,6 +44,10 @@ def wrote(words: str, address: ChatAddress = HERE, *, root: str = "", kind: Chat
 
 def waiting(number: int, words: str, address: ChatAddress = HERE) -> Waiting:
     return Waiting(number, number, wrote(words, address), 0)
+
+
+def itself(one: Waiting) -> Waiting:
+    return one
 
 
 class Chat:
@@ -66,12 +72,12 @@ class Chat:
             self.running = SimpleNamespace(driver=driver, messages=(running,), same_chat=self.same_chat)
         self.queue: Any = SimpleNamespace(
             running=self.running, waiting=[*messages], key=KEY.text(), session="s1", epoch=3, quiet=running is None,
-            ticket_of=lambda one: one, prefs=Prefs(), prefs_loaded=True,
+            ticket_of=itself, prefs=Prefs(), prefs_loaded=True,
         )  # fmt: skip
         known: Callable[[str], Any] = {KEY.text(): self.queue}.get
         self.queues: Any = SimpleNamespace(
-            known=known, of=lambda session: self.queue if session == "s1" else None, at=lambda _: self.queue,
-            forget_memory=lambda _: self.did.append("forgets"), pasts=SimpleNamespace(drop=lambda _: self.did.append("drops")),
+            known=known, of=gives(self.queue), at=gives(self.queue),
+            forget_memory=self.notes("forgets"), pasts=SimpleNamespace(drop=self.notes("drops")),
         )  # fmt: skip
         self.stopping: Any = SimpleNamespace(
             queues=self.queues,
@@ -95,6 +101,12 @@ class Chat:
             self.messages, self.outbox, self.store, self.leave, Standings(self.agents),
         )  # fmt: skip
         self.buttons = Buttons(self.commands, cast("Any", None), self.messages, self.stopping, self.store)
+
+    def notes(self, what: object) -> Callable[..., None]:
+        def note(*_: object) -> None:
+            self.did.append(what)
+
+        return note
 
     def same_chat(self, inbound: Any) -> bool:
         return inbound.chat.address == self.running.messages[0].inbound.chat.address
@@ -284,7 +296,7 @@ async def test_a_message_of_this_conversation_goes_another_way_once() -> None:
 
 
 def test_other_words_keep_what_came_beside_them() -> None:
-    picture = {"type": "image_url", "image_url": {"url": "data:,"}}
+    picture: Json = {"type": "image_url", "image_url": {"url": "data:,"}}
     said = replace(wrote("old"), input=(InputMessage([{"type": "text", "text": "old"}, picture]),))
     assert in_other_words(said, "new").input[0].content == [{"type": "text", "text": "new"}, picture]
 

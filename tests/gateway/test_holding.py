@@ -135,11 +135,11 @@ class Room(Chat):
         """It is full for so many looks."""
         self.foreign: list[str] = []
 
-    def crowded(self, _: str) -> NotAccepted | None:
+    def crowded(self, _: str) -> NotAccepted | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.full -= 1
         return NotAccepted("full", NotAcceptedCode.QUEUE_FULL) if self.full >= 0 else None
 
-    async def one(self, number: int) -> InboxRow:
+    async def one(self, number: int) -> InboxRow:  # pyright: ignore[reportIncompatibleMethodOverride]
         return replace(ROW, id=number, state=self.state)
 
     async def submit(self, _inbound: object, key: str, *_: object, foreign: str) -> bool:

@@ -147,8 +147,9 @@ async def test_whom_a_job_forgets_is_joined_on_the_page_and_noted_as_done_by_han
 def aged(path: Path, days: float, now: int, size: int = 10) -> None:
     path.mkdir(parents=True)
     (path / "file").write_bytes(b"x" * size)
+    at = now / 1000 - days * 86_400
     for one in (path / "file", path):
-        os.utime(one, (now / 1000 - days * 86_400,) * 2)
+        os.utime(one, (at, at))
 
 
 class Store:
@@ -186,7 +187,7 @@ def upkeep(store: Store, folder: Path, clock: FakeClock) -> Upkeep:
     keep = Keep(workspaces_days=10, attachments_days=5)
     made = Upkeep(store.store, clock, keep, FilePlaces(folder / "work", folder / "spool"), 50)
     made.forget = lambda: setattr(store, "forgot", store.forgot + 1)
-    made._reckoning = Reckoning(clock.now_ms())  # pyright: ignore[reportPrivateUsage]
+    made._reckoning = Reckoning(clock.now_ms())
     return made
 
 

@@ -35,6 +35,7 @@ from gateway.people.access import PersonStanding
 from gateway.queues import inbox
 from gateway.schedule import toolspecs
 from gateway.schedule.schedules import ScheduleKind
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 KEY = SessionKey("telegram", "1", "2")
@@ -51,6 +52,14 @@ USED_UP = NotAccepted("Your budget is used up.", NotAcceptedCode.QUOTA)
 LIMITS = TaskLimits(2, 3, 60, 7, 30, Amount(900, 5))
 
 
+def _mine(key: str) -> bool:
+    return key == KEY.text()
+
+
+def _state(rows: list[object]) -> tuple[str, str]:
+    return ("sent" if rows else "waiting"), ""
+
+
 class Gateway:
     """As much of it as a follow-up needs; messages are refused as `refusals` say."""
 
@@ -62,9 +71,9 @@ class Gateway:
         self.order: list[str] = []
         self.conflicts = 0
         self.clock = FakeClock()
-        members = SimpleNamespace(accounts=("telegram/1",), standing_of=lambda _: self.standing)
-        portion = SimpleNamespace(mine=lambda key: key == KEY.text())
-        accepting = SimpleNamespace(accept=self.accept, queues=SimpleNamespace(known=lambda _: None), portion=portion)
+        members = SimpleNamespace(accounts=("telegram/1",), standing_of=self.stands)
+        portion = SimpleNamespace(mine=_mine)
+        accepting = SimpleNamespace(accept=self.accept, queues=SimpleNamespace(known=gives(None)), portion=portion)
         self.parts: Any = SimpleNamespace(
             accepting=accepting, members=members, outbox=None, post=self.post, alone=self.alone, stored=lambda: None
         )
@@ -72,6 +81,9 @@ class Gateway:
         self.later = Later(cast("Any", store), self.clock, lambda: "UTC", 5)
         self.follow_ups = FollowUpsHere(self.later)
         self.tasks = Tasks(self.later, self.follow_ups, LIMITS)
+
+    def stands(self, _: object) -> PersonStanding:
+        return self.standing
 
     def open(self) -> Gateway:
         self.later.open(self.parts)
@@ -251,7 +263,7 @@ async def test_a_call_that_is_begun_again_posts_under_the_same_key(monkeypatch: 
     async def of(origin: str) -> list[Any]:
         return [SimpleNamespace(row=SimpleNamespace(state=DeliveryState.SENT, cause=""))] if origin == "inbox:9" else []
 
-    monkeypatch.setattr("gateway.later.sending.state_of", lambda rows: ("sent" if rows else "waiting", ""))
+    monkeypatch.setattr("gateway.later.sending.state_of", _state)
     gateway.parts.find = find
     vars(gateway.later.store)["deliveries"] = SimpleNamespace(of=of)
     tool = SendMessage(gateway.later, {"team": "telegram/9"})
@@ -302,8 +314,8 @@ async def test_the_end_of_a_task_is_told_first_and_noted_however_often_its_row_c
     gateway = Gateway().open()
     gateway.conflicts = 2
     row = await gateway.tasks.start(context(), "One", "Do it.")
-    plan = tasks._plans().validate_json(row.body)  # pyright: ignore[reportPrivateUsage]
-    await gateway.tasks._tell(row, plan, "Task 1 is done", "42")  # pyright: ignore[reportPrivateUsage]
+    plan = tasks._plans().validate_json(row.body)
+    await gateway.tasks._tell(row, plan, "Task 1 is done", "42")
     assert gateway.order == ["told", "over", "over", "over"]
     assert gateway.rows[row.schedule].state is ScheduleState.DONE
     assert [one.platform_key for one, _ in gateway.accepted] == [f"{row.schedule}:ended"]
@@ -331,19 +343,19 @@ async def test_what_a_task_used_and_whether_it_is_done_is_kept_of_it(code: ExitC
     summary = SimpleNamespace(input_tokens=40, output_tokens=2)
     view = SimpleNamespace(bubbles=(), text="42")
     ended = Ended("t_2", cast("Any", view), cast("Any", exit_), (), cast("Any", summary))
-    gateway.parts.follow = lambda _: Follower(ended)
+    gateway.parts.follow = gives(Follower(ended))
     row = await gateway.tasks.start(context(), "One", "Do it.")
     gateway.clock.now += 90_000
-    await gateway.tasks._look_after(row)  # pyright: ignore[reportPrivateUsage]
-    kept = tasks._plans().validate_json(gateway.rows[row.schedule].body).ended  # pyright: ignore[reportPrivateUsage]
+    await gateway.tasks._look_after(row)
+    kept = tasks._plans().validate_json(gateway.rows[row.schedule].body).ended
     assert kept == TaskEnd(done=code is ExitCode.ANSWERED, seconds=90, tokens=42)
 
 
 async def test_what_runs_when_the_gateway_ends_is_not_over() -> None:
     gateway = Gateway().open()
-    gateway.parts.follow = lambda _: Follower(LeftOpen("t_1", View((), open=True)))
+    gateway.parts.follow = gives(Follower(LeftOpen("t_1", View((), open=True))))
     row = await gateway.tasks.start(context(), "One", "Do it.")
-    await gateway.tasks._look_after(row)  # pyright: ignore[reportPrivateUsage]
+    await gateway.tasks._look_after(row)
     assert gateway.rows[row.schedule].state is ScheduleState.ACTIVE
     assert gateway.order == ["told"], "it was begun, and no end is told"
 
@@ -354,8 +366,8 @@ async def test_the_tasks_of_others_are_left_to_them() -> None:
     gateway.rows["task:b"] = replace(mine, schedule="task:b", session_key="discord/1/9//")
     gateway.rows["task:c"] = replace(mine, schedule="task:c", state=ScheduleState.DONE)
     watched: list[str] = []
-    gateway.tasks._watch = lambda row: watched.append(row.schedule)  # pyright: ignore[reportPrivateUsage]
-    await gateway.tasks._take_up()  # pyright: ignore[reportPrivateUsage]
+    gateway.tasks._watch = lambda row: watched.append(row.schedule)
+    await gateway.tasks._take_up()
     assert watched == ["task:a"]
 
 
@@ -369,7 +381,7 @@ async def test_a_task_that_runs_can_only_be_cancelled(action: str, *, may: bool)
     else:
         with pytest.raises(NotPossible, match="only be cancelled"):
             await tool.run({"number": 1, "action": action}, context())
-    assert (row.schedule in gateway.tasks._cancelled) is may  # pyright: ignore[reportPrivateUsage]
+    assert (row.schedule in gateway.tasks._cancelled) is may
     assert gateway.rows[row.schedule] == row
 
 
@@ -384,4 +396,4 @@ async def test_a_person_stops_the_task_that_they_name(words: str, gone: list[str
     commands = TaskCommands(gateway.tasks, gateway.later.store, gateway.clock)
     request: Any = SimpleNamespace(key=KEY.text(), words=words)
     await commands.tasks(request)
-    assert sorted(gateway.tasks._cancelled) == gone  # pyright: ignore[reportPrivateUsage]
+    assert sorted(gateway.tasks._cancelled) == gone

@@ -93,9 +93,10 @@ def test_everybodys_memory_is_written_by_those_alone_who_may() -> None:
 
 
 def test_what_other_programs_bring_later_is_offered_from_then_on() -> None:
-    tools: Any = SimpleNamespace(
-        brought=("one",), names=["one"], openai_tools=lambda _: [{"function": {"name": name}} for name in tools.names]
-    )
+    def schemas(_: object) -> list[object]:
+        return [{"function": {"name": name}} for name in tools.names]
+
+    tools: Any = SimpleNamespace(brought=("one",), names=["one"], openai_tools=schemas)
     offers = Offers(tools)
     assert offers.to(CHAT).names == ("one",)
     tools.brought, tools.names = ("one", "two"), ["one", "two"]

@@ -55,7 +55,7 @@ class Door:
         self.rewords = True
         self.gone = False
         queue: Any = SimpleNamespace(
-            reword=lambda said: self.reworded.append(said.input[0].content),
+            reword=self.hears,
             epoch=3,
             position=gives(None),
             running=None,
@@ -77,6 +77,9 @@ class Door:
             cast("Any", outbox), None, cast("Any", store), FakeClock(),
         )  # fmt: skip
         self.messages.open(cast("Any", SimpleNamespace(take=self.held)))
+
+    def hears(self, said: FromChat) -> None:
+        self.reworded.append(str(said.input[0].content))
 
     async def accept(self, inbound: FromChat, *, cursor: object, busy: object) -> Ticket:
         if self.refusals:
@@ -132,16 +135,24 @@ def refused(code: NotAcceptedCode, words: str = "No room.") -> NotAccepted:
     return NotAccepted(words, code)
 
 
-@pytest.mark.parametrize(
-    ("refusals", "said", "did"),
-    [
-        ((), SAID, [("queued", "m1", [], CURSOR, None)]),
-        ((refused(NotAcceptedCode.QUEUE_FULL),), SAID, [("held", "0 hello", CURSOR), ("said", "held:7", "")]),
-        ((refused(NotAcceptedCode.QUOTA),), WITH_FILE, [("queued", "m1", ["No room."], CURSOR, None)]),
-        ((refused(NotAcceptedCode.QUOTA),) * 2, WITH_FILE, [("stored", REFUSED_LANE, CURSOR, "quota"), ("said", "inbox:7", "No room.")]),
-        ((refused(NotAcceptedCode.QUOTA),), SAID, [("stored", REFUSED_LANE, CURSOR, "quota"), ("said", "inbox:7", "No room.")]),
-    ],
-)  # fmt: skip
+TAKEN: list[tuple[tuple[NotAccepted, ...], FromChat, list[tuple[Any, ...]]]] = [
+    ((), SAID, [("queued", "m1", [], CURSOR, None)]),
+    ((refused(NotAcceptedCode.QUEUE_FULL),), SAID, [("held", "0 hello", CURSOR), ("said", "held:7", "")]),
+    ((refused(NotAcceptedCode.QUOTA),), WITH_FILE, [("queued", "m1", ["No room."], CURSOR, None)]),
+    (
+        (refused(NotAcceptedCode.QUOTA),) * 2,
+        WITH_FILE,
+        [("stored", REFUSED_LANE, CURSOR, "quota"), ("said", "inbox:7", "No room.")],
+    ),
+    (
+        (refused(NotAcceptedCode.QUOTA),),
+        SAID,
+        [("stored", REFUSED_LANE, CURSOR, "quota"), ("said", "inbox:7", "No room.")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("refusals", "said", "did"), TAKEN)
 async def test_a_message_is_taken_held_or_refused_in_words_and_files_without_room_leave_the_words(
     refusals: tuple[NotAccepted, ...], said: FromChat, did: list[tuple[Any, ...]]
 ) -> None:

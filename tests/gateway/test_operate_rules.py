@@ -32,6 +32,7 @@ from gateway.people.keyring import Keyring
 from gateway.people.keys import KeyRefused, Nameable
 from gateway.sharing.nodes import nodes_json
 from gateway.sharing.portion import Portion
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 NONE: Any = None
@@ -70,7 +71,12 @@ def ring_of(table: Table, clock: FakeClock) -> tuple[Keyring, list[str]]:
         cast("Any", SimpleNamespace(apikeys=table)), clock, SystemIds(clock), meters=KeyMeters(), portion=portion
     )
     told: list[str] = []
-    portion.tell = lambda word, **_: told.append(word)
+
+    def tell(word: str, /, *, soon: bool = True) -> None:
+        told.append(word)
+        assert soon
+
+    portion.tell = tell
     return ring, told
 
 
@@ -250,7 +256,10 @@ def test_room_is_looked_for_where_the_state_and_the_database_are(tmp_path: Path)
     "env", [{}, {"OUTSPOKEN_MODEL__TITLES": "true"}, {"OUTSPOKEN_MODEL__NAME": "gpt", "OPENAI_API_KEY": "sk-x"}]
 )
 async def test_nothing_is_named_where_that_is_off_or_nobody_could(env: dict[str, str]) -> None:
-    signals: Any = SimpleNamespace(listen=lambda *_: pytest.fail("it waits for answers"))
+    def listen(*_: object) -> None:
+        pytest.fail("it waits for answers")
+
+    signals: Any = SimpleNamespace(listen=listen)
     await _titles(load(None, env).config.model, NONE, NONE, NONE, signals)
 
 
@@ -275,9 +284,9 @@ async def test_an_audit_counts_late_in_seconds(
         return []
 
     monkeypatch.setattr(auditing, "open_reads", reads)
-    monkeypatch.setattr(auditing, "EvidenceReads", lambda _: SimpleNamespace(nodes=nodes))
+    monkeypatch.setattr(auditing, "EvidenceReads", gives(SimpleNamespace(nodes=nodes)))
     monkeypatch.setattr(auditing, "Auditor", Looks)
-    monkeypatch.setattr(auditing, "holder_of_database", lambda *_: 4711)
+    monkeypatch.setattr(auditing, "holder_of_database", gives(4711))
     config, paths = load(None, {}).config, find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
     assert str(await auditing.audited(config, paths, FakeClock(), said)) == "audited"
     (moment,) = moments

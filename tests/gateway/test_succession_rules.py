@@ -122,9 +122,16 @@ def test_a_predecessor_is_asked_twice_then_killed_and_another_one_is_asked_anew(
 ) -> None:
     sent: list[tuple[int, int]] = []
     now, open_in = [0.0], {4711, 4712}
-    monkeypatch.setattr(os, "kill", lambda process, number: sent.append((process, number)))
+
+    def kill(process: int, number: int) -> None:
+        sent.append((process, number))
+
+    def has_open(process: int, _: object) -> bool:
+        return process in open_in
+
+    monkeypatch.setattr(os, "kill", kill)
     monkeypatch.setattr(takeover.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(takeover, "has_open", lambda process, _: process in open_in)
+    monkeypatch.setattr(takeover, "has_open", has_open)
     one = Takeover(tmp_path / "db")
     for _ in range(5):
         one.step(TAKEN)

@@ -66,18 +66,24 @@ class Collector:
         self.above: list[int] = []
         self.portion = Portion(whole=False)
         self.portion.change({slice_of(KEY.text())}, {})
-        queue: Any = SimpleNamespace(blocked=False, knows=lambda number: number in self.known, epoch=4)
+        queue: Any = SimpleNamespace(blocked=False, knows=self.knows, epoch=4)
         accepting = SimpleNamespace(
             runner=SimpleNamespace(closing=False), queues=SimpleNamespace(of=gives(queue)), left=SimpleNamespace(known={}),
             coming=gives(False), owned=self.owned, collect=self.collect,
         )  # fmt: skip
         self.runner, self.queue = accepting.runner, queue
-        commands = SimpleNamespace(carries_out=lambda number: number in self.carried, carry_out=self.carry_out)
+        commands = SimpleNamespace(carries_out=self.carries_out, carry_out=self.carry_out)
         store = SimpleNamespace(node=1, left=self, inbox=SimpleNamespace(one=self.one))
         self.collecting = Collecting(
             self.portion, cast("Any", store), cast("Any", accepting), cast("Any", commands),
             cast("Any", SimpleNamespace(announce=self.announce)), self.keeper, Bell(),
         )  # fmt: skip
+
+    def knows(self, number: int) -> bool:
+        return number in self.known
+
+    def carries_out(self, number: int) -> bool:
+        return number in self.carried
 
     def keeper(self) -> None:
         self.keeper_looks += 1
@@ -256,18 +262,22 @@ def test_a_slice_is_busy_while_anything_is_done_in_it_and_what_only_waits_goes_w
         commands=SimpleNamespace(busy=gives([SessionKey("telegram", "1", "command").text()])), supervisors=supervisors,
         outbox=SimpleNamespace(surfaces=SimpleNamespace(busy=gives(["telegram/1/sends/", "slack/1/stuck/"]))),
     )  # fmt: skip
-    busy = together._busy(cast("Any", SimpleNamespace(queues=queues)), chats, leaving)  # pyright: ignore[reportPrivateUsage]
-    names = {"runs", "begins", "blocked", "enters", "command", "sends"} | (set() if leaving else {"waits"})
+    busy = together._busy(cast("Any", SimpleNamespace(queues=queues)), chats, leaving)
+    names = {"runs", "begins", "blocked", "enters", "command", "sends", *([] if leaving else ["waits"])}
     wanted = {slice_of(SessionKey("telegram", "1", name).text()) for name in names}
-    wanted |= set() if leaving else {slice_of("slack/1/stuck/")}
+    wanted |= {slice_of(name) for name in ([] if leaving else ["slack/1/stuck/"])}
     assert busy == wanted
 
 
 def test_what_one_lets_through_in_a_minute_counts_at_all() -> None:
     clock, said = FakeClock(), list[tuple[str, ...]]()
     portion, meters = Portion(whole=False), KeyMeters()
-    members: Any = SimpleNamespace(told=None, met=lambda *given: said.append(given))
-    together._rates_together(portion, meters, members, clock)  # pyright: ignore[reportPrivateUsage]
+
+    def met(*given: str) -> None:
+        said.append(given)
+
+    members: Any = SimpleNamespace(told=None, met=met)
+    together._rates_together(portion, meters, members, clock)
     portion.hear_of_rate('[0,"key","laptop"]')
     portion.hear_of_rate('[1,"person","telegram/1","5","m1"]')
     steady = round(clock.monotonic() * 1000)
@@ -293,7 +303,7 @@ async def test_who_follows_something_looks_when_the_database_is_away_for_long_an
     monkeypatch.setattr(together.asyncio, "get_running_loop", lambda: loop)
     lives: Any = SimpleNamespace(lease_ok=lambda: now[0] not in away)
     try:
-        await together._cut_off(portion, lives, lambda: rings.append(now[0]))  # pyright: ignore[reportPrivateUsage]
+        await together._cut_off(portion, lives, lambda: rings.append(now[0]))
     except asyncio.CancelledError:
         pass
     finally:

@@ -86,9 +86,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: Sequence[str],
     return CliRunner().invoke(cli, [*words])
 
 
-@pytest.mark.parametrize(
-    ("words", "asked"),
-    [
+ASKED: list[tuple[str, tuple[Any, ...]]] = [
         ("approvals approve appr_1ab", ("appr_1ab", True, "once")),
         ("approvals approve 2ab --for always", ("appr_2ab", True, "always")),
         ("approvals deny 1ab", ("appr_1ab", False, "once")),
@@ -110,8 +108,10 @@ def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: Sequence[str],
         ("keys change laptop --errors default --tools-from both", ("change", "laptop", {"terms": {"errors": None, "tools_from": "both"}})),
         ("keys change laptop --no-names-users --expires-days 0", ("change", "laptop", {"terms": {"names_users": False, "expires_at": 0}})),
         ("send --to telegram/7 --key k hello there", ("telegram/7", "hello there", [], "k")),
-    ],
-)  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "asked"), ASKED)
 def test_the_gateway_is_asked_for_what_was_typed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, asked: tuple[Any, ...]
 ) -> None:
