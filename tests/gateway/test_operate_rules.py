@@ -291,3 +291,20 @@ async def test_an_audit_counts_late_in_seconds(
     assert str(await auditing.audited(config, paths, FakeClock(), said)) == "audited"
     (moment,) = moments
     assert (moment.now, moment.late, moment.runs) == (FakeClock().now, late_ms, True)
+
+
+def test_a_key_of_our_form_is_good_while_it_may_be_or_it_is_nobody_also_where_none_is_needed() -> None:
+    key = keys.new_key(bytes(range(37)))
+    row = keys.made("laptop", key, keys.terms_from({"expires_at": 1_000}, THERE), "operator", 1)
+    known = keys.by_prefix([keys.known_key(row)])
+    for shown, now, name in (
+        (key, 999, "laptop"),
+        (key, 1_000, None),
+        (f"{key}x", 1, None),
+        (f"{keys.MARK}x", 1, None),
+    ):
+        found = keys.who(shown, {}, None, known, now, keyless=True)
+        assert (found.key if found is not None else None) == name, shown
+    other = keys.who("sk-other", {}, None, known, 1, keyless=True)
+    assert other is not None
+    assert other.key == ""
