@@ -19,7 +19,7 @@ from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import WhenTainted
 from agent_core.tools.registry import ToolRegistry
 from gateway.config.agents import agents_of
-from gateway.config.model import Model
+from gateway.config.model import Model, endpoints_of
 from gateway.config.paths import find_paths
 from gateway.config.reading import load
 from gateway.config.sections import Config, Guardrails, Recovery
@@ -200,3 +200,23 @@ def test_gateways_that_share_their_work_have_one_place_for_files_on_their_way(
     paths = find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
     shared = Path(workspace) if workspace else paths.workspaces
     assert load(None, env).config.spool(paths) == (shared / ".outbox" if several else tmp_path / "outbox")
+
+
+def test_keys_that_stand_in_files_are_tried_in_the_order_in_which_these_are_named(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / name).write_text(f"sk-{name}\n")
+    env = {"OUTSPOKEN_MODEL__API_KEY_FILE": str(tmp_path / "one"), "OUTSPOKEN_MODEL__NAME": "gpt"}
+    env |= {"OUTSPOKEN_MODEL__API_KEY_FILES": f"{tmp_path / 'two'},{tmp_path / 'three'},{tmp_path / 'one'}"}
+    (endpoint,) = endpoints_of(load(None, env).config.model.chain())
+    assert [one.secret for one in endpoint.credentials] == ["sk-one", "sk-two", "sk-three"], "each once"
+    assert len({one.id for one in endpoint.credentials}) == 3
+
+
+def test_a_key_has_one_id_for_its_host_and_each_model_a_label_of_its_own() -> None:
+    fallbacks = [{"name": "mini"}, {"name": "other", "base_url": "https://example.org/v1", "api_key_env": "OTHER"}]
+    env = {"OPENAI_API_KEY": "sk-a", "OTHER": "sk-b", "OUTSPOKEN_MODEL__NAME": "gpt"}
+    chain = load(None, {**env, "OUTSPOKEN_MODEL__FALLBACKS": json.dumps(fallbacks)}).config.model.chain()
+    first, second, third = endpoints_of(chain)
+    assert first.credentials == second.credentials
+    assert [one.credentials[0].id for one in (first, third)] == ["api.openai.com/key1", "example.org/key1"]
+    assert [one.label for one in (first, second, third)] == ["api.openai.com", "api.openai.com mini", "example.org"]
