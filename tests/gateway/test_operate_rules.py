@@ -18,7 +18,7 @@ from agent_core.store.store import StorageUnavailable
 from gateway.config.keyfiles import key_in, made_key, sealing_key
 from gateway.config.operatorkey import with_operator_key
 from gateway.config.paths import find_paths, prepare
-from gateway.config.reading import load, redactor_of
+from gateway.config.reading import load, redacted, redactor_of
 from gateway.daemon import _titles, state_folders
 from gateway.limits.rates import KeyMeters
 from gateway.observe.lifesign import RunningGateway
@@ -308,3 +308,14 @@ def test_a_key_of_our_form_is_good_while_it_may_be_or_it_is_nobody_also_where_no
     other = keys.who("sk-other", {}, None, known, 1, keyless=True)
     assert other is not None
     assert other.key == ""
+
+
+def test_what_has_the_name_of_a_secret_is_shown_nowhere_wherever_it_stands() -> None:
+    env = {
+        "OUTSPOKEN_MODEL__EXTRA_BODY": '{"api_key": "swordfish", "top_p": 0.5, "inner": {"password": "sesame", "place": "here"}}',
+        "OUTSPOKEN_MODEL__EXTRA_HEADERS": '{"Authorization": "Bearer open", "X-Title": "mine"}',
+    }
+    config = load(None, env).config
+    shown = cast("Any", redacted(config)["model"])
+    assert shown["extra_body"] == {"api_key": "***", "top_p": 0.5, "inner": {"password": "***", "place": "here"}}
+    assert (shown["extra_headers"]["X-Title"], "open" in str(shown)) == ("mine", False)

@@ -16,7 +16,7 @@ from agent_core.ports import SystemIds
 from agent_core.rules.consents import Lasting
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.sessions.takeups import LeftMessage
-from agent_core.store.slices.rows import slice_of
+from agent_core.store.slices.rows import HOUSE, slice_of
 from agent_core.store.store import Conflict
 from agent_core.turn.events import Verdict
 from gateway.limits.rates import MINUTE_MS, KeyMeters
@@ -332,3 +332,30 @@ async def test_one_of_several_ends_within_its_time_and_gives_away_meanwhile(seco
     assert left_at[0] >= 2, "at once, and as it ends"
     (left_over,) = drained
     assert 0 <= left_over <= (seconds / 2 if others else seconds), "who is told to go elsewhere has had some of it"
+
+
+def test_what_was_handed_over_counts_as_long_as_it_is_had_and_what_was_found_never_does() -> None:
+    portion = Portion(whole=False)
+    portion.change({"a", "b"}, {"a": 1, "b": 1}, found={"b"})
+    assert portion.handed == {"a"}
+    portion.change({"b"}, {"b": 1})
+    assert portion.handed == frozenset()
+    portion.change({"a", "b"}, {"a": 3, "b": 1}, found={"a"})
+    assert portion.handed == frozenset()
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_what_is_done_at_the_house_is_rung_for_here_and_told_where_it_is_another(*, here: bool) -> None:
+    portion, rings, told = Portion(whole=False), list[str](), list[str]()
+
+    def tell(word: str, /, *, soon: bool = True) -> None:
+        told.append(word)
+        assert soon
+
+    portion.tell = tell
+    portion.change({HOUSE} if here else (), {HOUSE: 1})
+    rung = portion.at_house("due", lambda: rings.append("due"))
+    rung()
+    assert (rings, told) == (["due"], [] if here else ["due"])
+    portion.words["due"]()
+    assert len(rings) == 2
