@@ -18,6 +18,7 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.sessions.takeups import LeftMessage
 from agent_core.store.slices.rows import HOUSE, slice_of
 from agent_core.store.store import Conflict
+from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.events import Verdict
 from gateway.limits.rates import MINUTE_MS, KeyMeters
 from gateway.queues import inbox
@@ -27,6 +28,7 @@ from gateway.several.collecting import Collecting
 from gateway.several.far import FarControl, FarWish, carry_out
 from gateway.several.files import told_number
 from gateway.several.together import Together
+from gateway.sharing.afar import FarTurn
 from gateway.sharing.portion import Portion
 from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
@@ -359,3 +361,18 @@ def test_what_is_done_at_the_house_is_rung_for_here_and_told_where_it_is_another
     assert (rings, told) == (["due"], [] if here else ["due"])
     portion.words["due"]()
     assert len(rings) == 2
+
+
+async def test_of_a_turn_elsewhere_that_cannot_be_read_nothing_is_shown_and_it_is_read_anew() -> None:
+    asked: list[int] = []
+
+    async def journal(_: str, after: int = -1) -> list[JournalRow]:
+        asked.append(after)
+        return [JournalRow(after + 1, "OfAnotherVersion", b"{", 5)]
+
+    turn = FarTurn(cast("Any", SimpleNamespace(turns=SimpleNamespace(journal=journal))), "t_1")
+    turn.last, turn.turn = 3, cast("Any", SimpleNamespace(exit=None, settings=SimpleNamespace(judged=True)))
+    await turn.look()
+    assert (turn.turn, turn.last, turn.shown(0)) == (None, -1, None)
+    await turn.look()
+    assert asked == [3, -1]
