@@ -111,8 +111,12 @@ async def test_what_becomes_of_a_key_is_heard_and_its_terms_are_known_while_its_
     assert all(ring.who(one, {}) is not None for one in (key, other))
     clock.now += 60_000
     assert [ring.who(one, {}) is not None for one in (key, other)] == [False, True]
+    caller = ring.who(other, {})
+    assert caller is not None
+    assert (ring.holds(caller), ring.opens_anything()) == (True, True)
     await ring.revoke("laptop")
     assert ring.who(other, {}) is None
+    assert (ring.holds(caller), ring.opens_anything()) == (False, False)
     assert (ring.terms("laptop").day_tokens, ring.terms("laptop").minute_requests) == (9, 2)
     assert len(told) == 4
     await ring.add("phone", {}, THERE)  # a key that was revoked takes no place
