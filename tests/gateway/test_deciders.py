@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.messages import InputMessage
 from gateway.commands.carrying import Request
 from gateway.commands.deciders import answering_refused, deciding_refused
+from gateway.later.tasks import TaskLimits, work_of
 from gateway.queues.queue import Running, Waiting
 from gateway.sessions.consents import ADMINS, ANYONE, ASKER
 
@@ -57,3 +59,14 @@ def test_in_a_group_those_decide_that_the_list_says_and_whoever_asked_answers_in
     may = ANYONE in list_ or (ASKER in list_ and own) or (ADMINS in list_ and admin)
     assert (deciding_refused(pressed(by, admin=admin), asked(ADA), list_) == "") is may
     assert (answering_refused(pressed(by, admin=admin), asked(ADA), list_) == "") is (may or own)
+
+
+def test_whose_task_it_is_decides_about_its_calls_as_whoever_asked() -> None:
+    place = wrote(ADA).chat
+    limits = TaskLimits(1, 1, 60, 5, 60)
+    task = work_of(wrote(ADA), "task:1", 1, "Report", "Write it.", limits, tainted=False)
+    assert task.task is not None
+    assert task.task.chat == replace(place, message="", attachments=(), group="", unfinished=False, foreign="")
+    running = cast("Running", SimpleNamespace(messages=(Waiting(1, 1, task, 0),)))
+    assert deciding_refused(pressed(ADA), running, (ASKER,)) == ""
+    assert "Ada" in deciding_refused(pressed(BEN), running, (ASKER,))

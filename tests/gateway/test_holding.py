@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,10 +11,12 @@ import pytest
 
 from adapters.contract.base import FromChat, SessionKey, Ticket
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.store import Conflict
+from gateway.commands import holding
 from gateway.commands.carrying import Request
 from gateway.commands.holding import Holding
 from gateway.commands.messages import Messages
@@ -120,3 +123,92 @@ async def test_what_is_edited_when_it_was_taken_in_is_answered_in_its_new_words(
     messages = Messages(*cast("list[Any]", [accepting, None, None, None, None, store, SystemClock()]))
     await messages.edit(replace(SAID, input=(InputMessage("other words"),)), ROW)
     assert reworded == {"m1": f"/{HOLD} 0 other words", f"{HOLD}:m1": "other words"}
+
+
+class Room(Chat):
+    """A chat in which messages are held until there is room; each is refused as `refusals` say before it is taken in."""
+
+    def __init__(self, *refusals: NotAccepted, state: InboxState = InboxState.NEW) -> None:
+        super().__init__("never")
+        self.refusals, self.state = [*refusals], state
+        self.full = 0
+        """It is full for so many looks."""
+        self.foreign: list[str] = []
+
+    def crowded(self, _: str) -> NotAccepted | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.full -= 1
+        return NotAccepted("full", NotAcceptedCode.QUEUE_FULL) if self.full >= 0 else None
+
+    async def one(self, number: int) -> InboxRow:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return replace(ROW, id=number, state=self.state)
+
+    async def submit(self, _inbound: object, key: str, *_: object, foreign: str) -> bool:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.foreign.append(foreign)
+        self.submitted.append(key)
+        return True
+
+    async def hold(self, number: int = ROW.id, said: FromChat = SAID) -> str:
+        request = Request(BY_NAME[HOLD], HELD.words, said, number, Owner("s1", 1), admin=False, own=KEY)
+        return (await self.holding.hold(request)).words
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holding, "ROOM_SECONDS", 0.0)
+    monkeypatch.setattr(holding, "AWAY_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    ("codes", "words", "runs"),
+    [
+        ((), "", 1),
+        ((NotAcceptedCode.QUEUE_FULL, NotAcceptedCode.GATEWAY_FULL), "", 1),
+        ((NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.QUEUE_FULL), "", 1),
+        ((NotAcceptedCode.QUEUE_FULL, NotAcceptedCode.QUOTA), "no", 0),
+    ],
+)
+async def test_what_finds_no_room_waits_for_it_and_what_is_refused_for_good_is_told(
+    codes: tuple[NotAcceptedCode, ...], words: str, runs: int
+) -> None:
+    chat = Room(*(NotAccepted("no", code) for code in codes))
+    assert (await chat.hold(), len(chat.submitted)) == (words, runs)
+
+
+async def test_what_was_deleted_while_it_was_held_does_not_run() -> None:
+    for state in InboxState:
+        chat = Room(state=state)
+        await chat.hold()
+        assert len(chat.submitted) == (state is InboxState.NEW)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_what_waits_for_room_runs_in_the_order_in_which_it_came() -> None:
+    chat = Room()
+    chat.full = 6
+    second = replace(SAID, platform_key="m2")
+    await asyncio.gather(chat.hold(), chat.hold(8, second))
+    assert len(chat.submitted) == 2
+    alone = Room()
+    with alone.held.holding(KEY.text(), 5), alone.held.lining_up(KEY.text(), 5):
+        waits = asyncio.create_task(alone.hold(9))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert alone.submitted == [], "there is room, and somebody is before it"
+    await waits
+    assert len(alone.submitted) == 1
+
+
+async def test_whose_words_are_held_is_known_when_they_run() -> None:
+    chat = Room()
+    forwarded = replace(SAID, chat=replace(SAID.chat, foreign="forwarded"))
+    stored = replace(ROW, body=inbox.encode(forwarded))
+
+    async def one(_: int) -> InboxRow:
+        return stored
+
+    chat.one = one  # pyright: ignore[reportAttributeAccessIssue]
+    await chat.hold(said=forwarded)
+    assert chat.foreign == ["forwarded"]

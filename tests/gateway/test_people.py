@@ -167,3 +167,12 @@ def test_the_commands_are_shown_only_where_people_may_join_accounts() -> None:
     for name in people:
         assert f"/{name}" not in help_words(admin=True, rehearsal="")
         assert f"/{name}" in help_words(admin=False, rehearsal="", people=True)
+
+
+def test_who_is_left_alone_or_beside_somebody_who_may_not_talk_is_joined_with_nobody() -> None:
+    me, other = LinkRow("telegram/1", "1", "h"), LinkRow("discord/2", "1", "h")
+    stranger = LinkRow("slack/T", "U", "h2")
+    assert joined([me, other, stranger], ("telegram/1", "1"), lambda _: True) == (me, other)
+    assert joined([me, stranger], ("telegram/1", "1"), lambda _: True) == ()
+    assert joined([me, other], ("telegram/1", "1"), lambda one: one is me) == ()
+    assert joined([me, other], ("telegram/1", "1"), lambda one: one is other) == ()

@@ -180,3 +180,18 @@ def test_whatever_is_said_a_time_alone_is_to_come_or_is_told_in_words(pieces: li
         assert told.words
     else:
         assert (next_after(told, now) or 0) > now
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("in 20 minutes to call Ada about the report to send", "call Ada about the report to send"),
+        ("tomorrow 9:00 that of all things", "of all things"),
+        ("every day 9:00 about time to go", "time to go"),
+        ("at 14:05: the report, of which I spoke", "the report, of which I spoke"),
+    ],
+)
+def test_a_reminders_words_are_kept_behind_the_one_that_joins_them_to_their_time(typed: str, kept: str) -> None:
+    found = meaning(typed, 1_700_000_000_000, "UTC")
+    assert isinstance(found, NewReminder)
+    assert found.words == kept

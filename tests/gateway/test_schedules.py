@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.chat import ChatAddress
+from adapters.contract.base import SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
 from gateway.schedule.schedules import (
     ON_TIME_MS,
@@ -24,11 +25,15 @@ from gateway.schedule.schedules import (
     decode_happening,
     doubted,
     encode_happening,
+    key_of,
+    line,
     missed_words,
     paused,
+    reminder,
     reminder_words,
     resumed,
     scheduled_origin,
+    session_key,
     synced,
 )
 from gateway.schedule.times import MOST_COUNTED, Cron, Every, IfMissed, Once, Rule, counted, next_after
@@ -217,3 +222,32 @@ def test_how_often_something_was_missed_is_told_as_often_as_it_was(times: int, t
     found = counted(Every(60), FIRST, last)
     missed = Happening(ScheduleKind.REMINDER, "a", OccurrenceOutcome.MISSED, FIRST, last, found, 0, plan())
     assert f", {told} from" in missed_words(missed)
+
+
+def test_each_occurrence_of_each_schedule_is_accepted_once_under_its_own_name_and_in_its_own_thread() -> None:
+    plan = Plan(
+        "tea", ChatOrigin(ChatAddress("telegram", "1", "2", "7"), ChatKind.PRIVATE, ChatPerson("2", "Ann")), "UTC"
+    )
+    rule = Every(60, 0)
+    row = reminder(1, "m1", rule, plan, SessionKey("telegram", "1", "2", "7"), 0, 0)
+    assert row is not None
+    names: list[str] = []
+    for named in ("remind:m1", "remind:m2"):
+        for due in (60_000, 120_000):
+            claim = OccurrenceClaim(OccurrenceOutcome.RUN, due, due, 1, due + 60_000)
+            stored, happening = claimed(replace(row, schedule=named), plan, claim, due + 5_000)
+            names.append(key_of(happening))
+            assert (stored.schedule.next_at, stored.schedule.done_to, stored.schedule.state) == (
+                due + 60_000,
+                due,
+                ScheduleState.ACTIVE,
+            )
+            assert happening.late_ms == 5_000
+    assert len({*names}) == 4
+    missed = OccurrenceClaim(OccurrenceOutcome.MISSED, 60_000, 240_000, 4, None)
+    over, happening = claimed(row, plan, missed, 300_000)
+    assert (over.schedule.state, over.schedule.done_to, happening.late_ms) == (ScheduleState.DONE, 240_000, 240_000)
+    places = [session_key(ChatAddress("telegram", "1", "2", thread)).text() for thread in ("", "7")]
+    assert places == [SessionKey("telegram", "1", "2", thread).text() for thread in ("", "7")]
+    assert "paused" in line(paused(row, 1), plan, rule)
+    assert "no more" in line(cancelled(row, 1), plan, rule)

@@ -26,6 +26,7 @@ from gateway.schedule.times import (
     latest,
     moment,
     next_after,
+    span,
     zone_named,
 )
 from tests import examples
@@ -217,3 +218,21 @@ def test_what_was_stored_under_a_name_that_is_taken_no_more_goes_on() -> None:
 @pytest.mark.parametrize("zone", ["Etc/UTC", "Zulu", "UTC"])
 def test_a_machine_whose_zone_is_a_name_for_utc_says_utc(zone: str) -> None:
     assert moment(0, zone).endswith("(UTC)")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (7_199, "119 min"),
+        (7_200, "2 h"),
+        (9_000, "2 h 30 min"),
+        (2 * 86_400 - 1, "47 h 59 min"),
+        (2 * 86_400, "2 days"),
+        (9 * 86_400 + 5, "9 days"),
+    ],
+)
+def test_how_long_something_takes_is_told_roughly(seconds: int, words: str) -> None:
+    assert span(seconds) == words
