@@ -135,3 +135,23 @@ def test_what_was_agreed_to_before_is_asked_about_again_once_words_of_others_wer
     past = SessionMemory()
     past.add(rig.turn)
     assert [one.tainted for one in past.consents] == [True]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("a/one.txt", "a/two.txt", True),
+        ("a/b/one.txt", "a/b/./two.txt", True),
+        ("a/b/one.txt", "a/two.txt", False),
+        ("a/one.txt", "a/b/two.txt", False),
+        ("a/one.txt", "b/one.txt", False),
+        ("a/../one.txt", "a/two.txt", False),
+        ("one.txt", "two.txt", False),
+        ("../a/one.txt", "../a/two.txt", False),
+        ("/a/one.txt", "/a/two.txt", False),
+    ],
+)
+def test_a_consent_to_a_path_covers_its_folder_and_none_in_it_or_above(one: str, other: str, same: bool) -> None:
+    kinds_ = [kind_of("write", orjson.dumps({"path": path, "content": "x"}).decode()) for path in (one, other)]
+    assert None not in kinds_
+    assert (kinds_[0] == kinds_[1]) is same

@@ -12,7 +12,15 @@ import pytest
 
 from agent_core.causes import BreakCause
 from agent_core.driver import closing
-from agent_core.driver.closing import FLUSH_SECONDS, SOON_SECONDS, Closer, NoHerald, TurnIdentity, TurnJournal
+from agent_core.driver.closing import (
+    FLUSH_CHARS,
+    FLUSH_SECONDS,
+    SOON_SECONDS,
+    Closer,
+    NoHerald,
+    TurnIdentity,
+    TurnJournal,
+)
 from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.watcher import NobodyAfar
 from agent_core.driver.work import World, unheard
@@ -406,3 +414,14 @@ async def test_an_end_that_cannot_be_stored_for_what_it_says_is_stored_as_one_th
     ending = await run.driver.run()
     assert ending.code is ExitCode.INTERNAL_ERROR
     assert run.log[-2:] == ["closed internal_error", "shown"]
+
+
+@pytest.mark.parametrize(("chars", "at_once"), [(FLUSH_CHARS, False), (FLUSH_CHARS + 1, True)])
+async def test_a_lot_of_text_is_stored_at_once(chars: int, at_once: bool) -> None:
+    of = Of()
+    journal = journal_of(Stored(), of)
+    for text in ("x" * (chars - 10), "y" * 10):
+        journal.note([said(text)])
+        journal.streamed([said(text)])
+    assert (of.soon, journal._timer is None) == ((1, True) if at_once else (0, False))
+    journal.stop()

@@ -9,7 +9,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
-from agent_core.failures.leftout import MOST_TRIES, Leaving, LeftOutKind, Suspect, doubted, suspects, tries, without
+from agent_core.failures.leftout import (
+    MOST_SUSPECTS,
+    MOST_TRIES,
+    Leaving,
+    LeftOutKind,
+    Suspect,
+    doubted,
+    message_digest,
+    suspects,
+    tries,
+    without,
+)
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.turn.transcript import problems
@@ -269,3 +280,11 @@ def test_after_a_turn_without_an_answer_everything_is_doubted_at_last_and_never_
     assert "question" not in str(sent)
     assert "and now?" in str(sent[current])
     assert problems(sent) == []
+
+
+@pytest.mark.parametrize("number", [0, MOST_SUSPECTS, 2 * MOST_SUSPECTS])
+def test_what_a_provider_names_is_suspected_first_however_much_there_is(number: int):
+    messages = [user("hello"), *(said(f"words {one}") for one in range(2 * MOST_SUSPECTS + 1)), user("and now")]
+    found = suspects(messages, Complaint(Concern.UNSAID, (Place(1 + number),)), len(messages) - 1)
+    assert [one.named for one in found] == [True] + [False] * (MOST_SUSPECTS - 1)
+    assert found[0].key == message_digest(messages[1 + number])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
-from agent_core.signals import ModelCalled
+from agent_core.signals import CANCELLED, ModelCalled
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import CallBroke, Compacted, Event, ReplyFinished, TextArrived, TextTakenBack
 from tests.agent_core.turns import ROUTE, Rig, opened
@@ -163,3 +164,66 @@ async def test_the_ids_of_earlier_calls_are_taken() -> None:
     made = {one.call for one in rig.turn.round.activities}
     assert made
     assert (await asked(rig.turn)).taken_ids >= made
+
+
+class Limits(Paid):
+    """Notes how much may come of each call at most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits: list[int] = []
+
+    async def ask(
+        self, name: str, model: str, tokens: int, limit: int, listen: Callable[[Any], Awaitable[Any]], sink: Any
+    ) -> Any:
+        self.limits.append(limit)
+        return await super().ask(name, model, tokens, limit, listen, sink)
+
+
+@pytest.mark.parametrize(
+    ("request_says", "endpoint_says", "most", "held"),
+    [
+        ({}, {}, 0, 0),
+        ({}, {}, 11, 11),
+        ({}, {"max_tokens": 9}, 11, 9),
+        ({"max_tokens": 7}, {"max_tokens": 9}, 11, 7),
+        ({"max_completion_tokens": 5, "max_tokens": 7}, {}, 11, 5),
+        ({"max_completion_tokens": 5}, {"max_tokens": 9}, 11, 5),
+        ({"max_tokens": None}, {}, 11, 11),
+    ],
+)
+async def test_as_much_is_held_for_a_reply_as_may_come(
+    request_says: dict[str, Json], endpoint_says: dict[str, Json], most: int, held: int
+) -> None:
+    class Limiting(Client):
+        def endpoint(self, _: str) -> Any:
+            return SimpleNamespace(
+                context_tokens=0, slow_arguments=False, extra_body=endpoint_says, max_output_tokens=most
+            )
+
+    paid, heard = Limits(), list[Event]()
+    await caller_of(Limiting(), paid).call(turn_of(request=request_says), call(), heard.extend)
+    assert paid.limits == [held]
+
+
+async def test_a_call_that_is_stopped_is_told_of_as_one() -> None:
+    class Silent(Client):
+        async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
+            self.asked.append(request)
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    told: list[object] = []
+    client = Silent()
+    caller = replace(caller_of(client), tell=told.append)
+    heard: list[Event] = []
+    calling = asyncio.create_task(caller.call(turn_of(), call(), heard.extend))
+    async with asyncio.timeout(20):
+        while not client.asked:
+            await asyncio.sleep(0)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    (called,) = told
+    assert isinstance(called, ModelCalled)
+    assert (called.error, called.reason) == (CANCELLED, "")

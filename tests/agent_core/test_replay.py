@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -309,3 +310,22 @@ def test_a_long_timeline_keeps_its_beginning_and_its_end():
     lines = lines_of(replay(rows_of(rig.fed)), show_text=False, most=20)
     assert len(lines) == 21
     assert "more" in lines[10]
+
+
+def test_a_hole_in_the_numbers_of_the_rows_is_found_and_said_once():
+    rig = Rig()
+    rig.says("Hello.")
+    whole = rows_of(rig.fed)
+    assert replay(whole).differences == replay(whole[:1]).differences == []
+    later = [replace(row, seq=row.seq + (row.seq > 0)) for row in whole]
+    found = [one for one in replay(later).differences if one.about is Mismatch.ROWS]
+    assert [(one.seq, one.recorded, one.replayed) for one in found] == [(2, "row 2", "row 1")]
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_row_whose_time_is_not_that_of_its_event_is_found(by: int):
+    rig = Rig()
+    rig.text("Hello.")
+    first, *others = rows_of(rig.fed)
+    found = replay([replace(first, at=first.at + by), *others]).differences
+    assert [one.about for one in found] == [Mismatch.ROWS]

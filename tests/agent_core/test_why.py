@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC
 
+import pytest
 from hypothesis import given
 
 from agent_core.explain.missing import NothingStored, missing_lines
 from agent_core.explain.why import (
     MOST_LINES,
+    Asked,
     Sentence,
     StoryCase,
+    StoryEnd,
+    ending_of,
+    fitted,
     story,
     story_of,
+    told,
     turn_lines,
     unquoted,
 )
 from agent_core.failures.exits import ExitCode
 from agent_core.journal.salvage import Ran, ran
+from agent_core.limits.retention import DAY_MS
 from agent_core.settings import Route
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import RunTool
 from agent_core.turn.events import Event, TakenOver, ToolCallNamed, ToolReturned, ToolStarted, TurnEnded, TurnOpened
@@ -142,3 +153,52 @@ def test_a_call_is_called_by_its_tool_where_a_provider_numbers_each_replys_calls
     assert any(line.startswith("read: done") for line in words), words
     assert "It is not known whether this was done: send." in words[-1], words
     assert ran(events) == Ran(("read",), ("send",))
+
+
+def turn_row(turn: str, state: TurnState) -> TurnRow:
+    return TurnRow(turn, "s", 1, state, None if state is TurnState.OPEN else "answered", 1_000, None, 90_000)
+
+
+@pytest.mark.parametrize(
+    ("before", "ahead", "words"),
+    [
+        ((), 0, "and nothing runs in its conversation"),
+        ((turn_row("t_over", TurnState.CLOSED),), 0, "and nothing runs in its conversation"),
+        ((turn_row("t_runs", TurnState.OPEN),), 0, "behind the turn t_runs, which has been running for 59 s"),
+        ((turn_row("t_runs", TurnState.OPEN), turn_row("t_over", TurnState.CLOSED)), 1, "behind an earlier message and the turn t_runs"),
+        ((), 2, "behind 2 earlier messages"),
+    ],
+)  # fmt: skip
+def test_what_waits_waits_behind_what_is_before_it_and_goes_on(before: Sequence[TurnRow], ahead: int, words: str):
+    asked = Asked(number=7, key="k", where="a chat", lane="normal", state=InboxState.NEW, at=30_000)
+    case = StoryCase(now=60_000, messages=(asked,), about=7, before=before, ahead=ahead)
+    assert ending_of(case) is StoryEnd.WAITING
+    assert any(f"It has waited for 30 s, {words}" in one.words for one in story_of(case))
+
+
+def test_a_line_of_another_day_says_which():
+    lines = [Sentence(at, "x") for at in (DAY_MS - 1, DAY_MS, 400 * DAY_MS)]
+    head, *told_ = told("Head.", lines, UTC)
+    assert head == "Head. Times are UTC, 1970-01-01."
+    assert told_ == ["23:59:59.9  x", "01-02 00:00:00.0  x", "02-05 00:00:00.0  x"]
+
+
+@pytest.mark.parametrize(("count", "frames"), [(5, 0), (6, 0), (9, 1), (20, 3), (20, 12), (40, 40)])
+def test_a_story_that_is_too_long_keeps_its_ends_and_says_how_much_is_left_out(count: int, frames: int):
+    """The beginning and the end above all; a frame before anything else."""
+    step = count // frames if frames else count + 1
+    lines = [Sentence(n, str(n), frame=frames > 0 and n % step == 0 and n // step < frames) for n in range(count)]
+    shown = fitted(lines, 6)
+    assert len(shown) <= 6
+    kept = [one for one in shown if "more event" not in one.words]
+    said = [one.words for one in shown if "more event" in one.words]
+    assert said == ([f"… {count - len(kept)} more events …"] if count > 6 else [])
+    assert [one.at for one in shown] == sorted(one.at for one in shown)
+    framed = [one for one in lines if one.frame]
+    if len(framed) <= 5:
+        assert all(one in kept for one in framed)
+    else:
+        assert {framed[0], framed[-1]} <= set(kept)
+    if count > 6:
+        assert lines[0] in kept
+        assert lines[-1] in kept or (lines[-1].frame is False and len(framed) >= 5)

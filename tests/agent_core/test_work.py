@@ -14,7 +14,7 @@ import pytest
 
 from agent_core.driver import work
 from agent_core.driver.closing import TurnIdentity
-from agent_core.driver.watcher import TurnSeen
+from agent_core.driver.watcher import NobodyAfar, TurnSeen
 from agent_core.driver.work import Work, World, unheard
 from agent_core.jsonvalue import Json
 from agent_core.model.reach import AskedByOthers
@@ -24,7 +24,7 @@ from agent_core.settings import ToolFacts
 from agent_core.store.store import Fenced
 from agent_core.tools.asking import ToolQuestion
 from agent_core.tools.base import EffectClass, Reach, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.registry import Checked, Runnable, ToolChanged, ToolRegistry
+from agent_core.tools.registry import ArgumentsUnreadable, Checked, Runnable, ToolChanged, ToolRegistry
 from agent_core.turn.effects import AskApproval, CallModel, Effect, RunTool
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -466,3 +466,41 @@ async def test_a_call_asks_one_question_at_a_time() -> None:
     async with asyncio.timeout(20):
         await turn.perform(TOOL)
     assert answers == [work.NOBODY]
+
+
+async def test_how_far_a_tool_is_is_told_here_and_to_those_who_watch_elsewhere() -> None:
+    told: list[tuple[object, ...]] = []
+
+    async def beats(context: ToolContext) -> ToolOutcome:
+        context.heartbeat("half of it")
+        return ToolOutcome(ToolStatus.OK, "done")
+
+    class Afar(NobodyAfar):
+        def told(self, session: str, turn: str, call: str, words: str) -> None:
+            told.append((session, turn, call, words))
+
+    turn = Turns(does=beats)
+    turn.work._world = replace(turn.work._world, afar=Afar())
+    await turn.perform(RunTool("c1", "read", "{}"))
+    assert turn.seen.progress == {"c1": "half of it"}
+    assert told == [("s", "t", "c1", "half of it")]
+
+
+def test_what_another_program_brings_takes_the_place_of_nothing_of_ours() -> None:
+    async def never(context: ToolContext) -> ToolOutcome:
+        raise AssertionError(context)
+
+    own = Tool(never, foreign=False)
+    registry = ToolRegistry([own])
+    theirs = [ToolSpec(name, "theirs", {"type": "object"}, EffectClass.EFFECT) for name in ("read", "act")]
+    registry.bring([Brought(one) for one in theirs])
+    assert (set(registry.names), [one.name for one in registry.brought]) == ({"read", "act"}, ["act"])
+    found = registry.check("read", "{}")
+    assert isinstance(found, Runnable)
+    assert found.spec.effect is EffectClass.PURE
+    narrower = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    assert isinstance(registry.check("act", "{}"), Runnable)
+    registry.bring([Brought(replace(theirs[1], parameters=narrower))])
+    assert isinstance(registry.check("act", "{}"), ArgumentsUnreadable), "it is checked as it is now"
+    registry.bring([])
+    assert registry.names == ("read",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -12,6 +13,7 @@ from jsonschema import Draft202012Validator
 from agent_core.jsonvalue import Json
 from agent_core.tools.base import EffectClass
 from agent_core.tools.mcp.listed import (
+    MOST_PROPERTIES,
     MOST_TOOLS,
     SCHEMA_BYTES,
     WORDS_CHARS,
@@ -20,6 +22,7 @@ from agent_core.tools.mcp.listed import (
     skeleton,
     written,
 )
+from agent_core.tools.mcp.logins import login_words
 from agent_core.tools.mcp.terms import EVERY, ServerTerms, class_of
 
 LEAVES: st.SearchStrategy[Json] = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=20)
@@ -164,3 +167,36 @@ def test_a_tools_own_name_counts_more_than_all_of_them():
 def test_what_is_denied_is_not_offered_whatever_else_is_said(allow: set[str], deny: set[str], tool: str):
     terms = ServerTerms("s", "s__", allow=tuple(allow), deny=tuple(deny))
     assert terms.offers(tool) == (bool({tool, EVERY} & allow) and not {tool, EVERY} & deny)
+
+
+@pytest.mark.parametrize(("count", "closed"), [(1, True), (MOST_PROPERTIES, True), (MOST_PROPERTIES + 1, False)])
+def test_the_first_check_refuses_no_argument_that_it_does_not_know_of(count: int, closed: bool):
+    schema: dict[str, Json] = {
+        "type": "object", "additionalProperties": False, "properties": {f"a{n}": {"type": "string"} for n in range(count)},
+    }  # fmt: skip
+    assert (skeleton(schema).get("additionalProperties") is False) is closed
+    assert "additionalProperties" not in skeleton({**schema, "patternProperties": {"^x-": {}}})
+
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "left", "words"),
+    [
+        (None, HOUR, "nobody has logged in"),
+        ({"access_token": ""}, HOUR, "nobody has logged in"),
+        ({"access_token": "a"}, None, "without a time"),
+        ({"access_token": "a", "refresh_token": "r"}, -HOUR, "renewed by itself"),
+        ({"access_token": "a"}, -HOUR, "its login ended at"),
+        ({"access_token": "a"}, 23 * HOUR, "; then it needs: outspoken mcp login desk"),
+        ({"access_token": "a"}, 25 * HOUR, "logged in until"),
+    ],
+)
+def test_an_operator_hears_of_a_login_how_it_stands_and_a_day_before_it_ends(
+    tokens: Json, left: float | None, words: str
+):
+    kept: dict[str, Json] = {"tokens": tokens, "expires_at": None if left is None else 1e9 + left}
+    said = login_words(kept, "desk", 1e9)
+    assert words in said
+    assert ("outspoken mcp login" in said) is (words not in ("without a time", "renewed by itself", "logged in until"))

@@ -324,3 +324,19 @@ def test_what_is_held_for_a_call_is_held_once_and_let_go_once() -> None:
     refused(replace(over, used=Amount(84)), known, Fenced, "another amount")
     refused(Settle("s", 7, "nobody", Amount(1), False, (POT,), 1), known, Conflict, "Nothing is held")
     assert full.decide(known, said) == said, "a refusal that was told stays one"
+
+
+def test_a_message_begins_no_turn_before_one_that_waits() -> None:
+    known = facts()
+    known.sessions["s"].last_waiting = 4
+    found = Accept(message(), opening=opening()).decide(known, None)
+    assert (found.started, found.after, known.turns) == (False, 4, {})
+
+
+@pytest.mark.parametrize("known_before", [False, True])
+def test_a_conversation_counts_for_the_day_on_which_it_begins(known_before: bool) -> None:
+    begins = Charge("day sessions:ada", 0, 10, 1, 5, new_session=True)
+    known = facts()
+    key = "chat" if known_before else "another"
+    Accept(replace(message(), session_key=key, new_session_id="new", charges=(begins,))).decide(known, None)
+    assert (begins.key in known.pots) is not known_before

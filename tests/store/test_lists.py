@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from agent_core.store.audit import AuditRow
 from agent_core.store.database.lines import PAGE_BYTES
 from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions.rows import SessionChange
 from tests.storage.harm import JUNK, leaves
-from tests.store.support import message, opened, turn_of
+from tests.store.support import message, opened, row, turn_of
 
 MANY = 40
 
@@ -94,3 +96,40 @@ async def test_of_all_that_wait_those_are_told_that_wait_longest(where: str) -> 
         told = [(one.key, one.count, one.since) for one in await store.overview.waiting(9)]
         assert told == [("first", 2, 10), ("second", 3, 20), ("late", 1, 90)]
         assert [one.key for one in await store.overview.waiting(2)] == ["first", "second"]
+
+
+async def test_each_channel_is_read_up_to_its_own_place(where: str) -> None:
+    async with opened(where) as store:
+        for account, channel, place in (("bot", "b", "2"), ("bot", "a", "1"), ("other", "a", "9")):
+            await store.inbox.move_cursor(account, channel, place)
+        assert [await store.inbox.cursor("bot", one) for one in ("a", "b", "c")] == ["1", "2", None]
+        assert await store.inbox.cursor("other", "a") == "9"
+        assert await store.inbox.cursors("bot") == [("a", "1"), ("b", "2")]
+
+
+async def test_beside_turns_are_commands_that_are_done_and_messages_that_never_ran(where: str) -> None:
+    async with opened(where) as store:
+        numbers: dict[str, int] = {}
+        for name, lane in (("done", "commands"), ("waits", "commands"), ("dropped", "normal"), ("new", "normal")):
+            accepted = await store.inbox.accept(replace(message(name), lane=lane))
+            numbers[name] = accepted.inbox_id
+            session = accepted.session
+        epoch = await store.sessions.claim(session)
+        await store.sessions.respond(session, epoch, numbers["done"], SessionChange(), ())
+        await store.inbox.drop(numbers["dropped"], "stop")
+        found = await store.inbox.beside_turns(session, "commands", 10)
+        assert [one.id for one in found] == [numbers["dropped"], numbers["done"]]
+
+
+async def test_turns_of_a_time_are_those_that_were_open_in_it(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, first = await turn_of(store)
+        await store.turns.close(session, epoch, first, [], "answered", 1_000)
+        accepted = await store.inbox.accept(message("next"))
+        await store.turns.start(session, epoch, "t_next", [accepted.inbox_id], row(0), 2_000, 9_000)
+        for since, until, names in (
+            (0, 50, []), (0, 100, [first]), (500, 600, [first]), (1_000, 1_999, [first]), (1_001, 1_999, []),
+            (1_001, 2_000, ["t_next"]), (0, 5_000, [first, "t_next"]), (8_000, 9_000, ["t_next"]),
+        ):  # fmt: skip
+            found = [one.turn for one in await store.turns.between(session, since, until)]
+            assert found == names, (since, until)

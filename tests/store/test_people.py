@@ -232,3 +232,11 @@ async def test_who_spoke_is_known_by_the_last_time(store: Store) -> None:
         await store.turns.start(said.session, epoch, f"t{at}", [said.inbox_id], row(0), at, at + 100)
     spoke = [(one.account, one.person, one.state, one.at) for one in await store.people.spoke()]
     assert spoke == [("api", "ada", PersonState.SPOKE, 400), ("web", "ben", PersonState.SPOKE, 300)]
+
+
+async def test_a_person_has_so_many_accounts_and_no_more(store: Store) -> None:
+    for number in range(1, MOST + 1):
+        await store.people.put_code(code(f"C{number}"))
+        expected = LinkOutcome.JOINED if number < MOST else LinkOutcome.FULL
+        assert await outcome(store, f"C{number}", f"other{number}", f"m{number}") is expected
+    assert len(await store.people.links()) == MOST

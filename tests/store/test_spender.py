@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from math import ceil
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from agent_core.causes import BreakCause
 from agent_core.driver.spending import Ending, PaidTurn, Sink, Spender
 from agent_core.limits.budgets import BYTES_A_TOKEN, Amount, BudgetRules, CallSpent, Level, Payer, Price, Reached
 from agent_core.limits.spend import Budget
 from agent_core.store.store import Store
-from agent_core.turn.events import TextArrived
+from agent_core.turn.events import CallBroke, ReasoningArrived, TextArrived
 from tests.store.support import FakeClock, opened, session_of
 
 RULES = BudgetRules(limits={Budget.DAY: Amount(1_000)}, assumed_output_tokens=100)
@@ -119,3 +120,25 @@ async def test_the_price_of_sound_is_held_before_it_is_heard(where: str) -> None
         level = await level_of(store)
     assert [one.nanos for one in held] == [600]
     assert level.spent.nanos == 300
+
+
+@pytest.mark.parametrize("text", ["x" * 300, "ü" * 300, "語" * 300, "x\ud800"])
+async def test_what_came_is_counted_in_bytes_whatever_it_is_written_in(text: str) -> None:
+    seen: list[CallSpent] = []
+
+    class Settling(Spender):
+        async def reserve(self, *_: Any, **__: Any) -> Any:
+            return None
+
+        async def settle(self, bill: Any, told: CallSpent) -> None:
+            seen.append(told)
+
+    async def listen(sink: Sink) -> Ending:
+        sink([TextArrived(at=1, text=text), ReasoningArrived(at=1, text="abc")])
+        return CallBroke(at=2, cause=BreakCause.STALLED, input_tokens=1, cached_tokens=1)
+
+    spender = Settling(cast("Any", None), PRICED, FakeClock())
+    paying = spender.of(PaidTurn("t", "s", 1, Payer("me", ""), nobody_told))
+    await paying.ask("1", "m", 50, 100, listen, lambda _: None)
+    size = len(text.encode("utf-8", "replace")) + 3
+    assert seen == [CallSpent(cause=BreakCause.STALLED, input_tokens=1, cached_tokens=1, seen_bytes=size)]

@@ -15,8 +15,10 @@ from sqlalchemy.exc import OperationalError
 
 from agent_core.bell import Bell
 from agent_core.store import tables as t
+from agent_core.store.database import writer
 from agent_core.store.database.lines import PAGE_BYTES, Line
 from agent_core.store.database.writer import BATCH_OPS, QUEUE_OPS, Writer
+from agent_core.store.inbox.ops import Accept
 from agent_core.store.inbox.rows import Accepted
 from agent_core.store.keeping.checking import check
 from agent_core.store.store import Conflict, Damaged, Fenced, Rejected, StorageUnavailable, Store
@@ -419,3 +421,16 @@ async def test_a_write_that_failed_is_counted_too(where: str, monkeypatch: pytes
             with pytest.raises(StorageUnavailable):
                 await store.check()
         assert store.changes.count > before
+
+
+@pytest.mark.parametrize(("most", "batches"), [(1_000, 1), (170, 3)])
+async def test_a_commit_holds_so_many_bytes_and_no_operation_waits_for_ever(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch, most: int, batches: int
+) -> None:
+    monkeypatch.setattr(writer, "BATCH_BYTES", most)
+    async with opened(sqlite) as store:
+        ops = [Accept(message(f"m{number}", f"c{number}", body=b"x" * 100)) for number in range(6)]
+        before = store.figures.batches
+        await asyncio.gather(*(store.writer.submit(one) for one in ops))
+        assert store.figures.batches - before == batches
+        assert store.figures.largest_batch == 6 // batches

@@ -543,3 +543,36 @@ def test_a_proxy_without_a_host_is_none(named: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
     proxy, _ = proxy_of("https://models.example/v1")
     assert str(proxy) == "http://proxy.example:3128"
+
+
+@pytest.mark.parametrize(
+    ("url", "named", "proxied"),
+    [
+        ("http://models.example/v1", "", True),
+        ("http://models.example/v1", "models.example", False),
+        ("http://eu.models.example/v1", ".models.example", False),
+        ("http://models.example/v1", "other.example", True),
+        ("http://models.example/v1", "*", False),
+    ],
+)
+def test_who_is_to_be_reached_without_the_proxy_is(
+    url: str, named: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", named)
+    assert (proxy_of(url)[0] is not None) is proxied
+
+
+@pytest.mark.parametrize(("size", "cause"), [(2_000, BreakCause.GARBAGE), (900, None)])
+async def test_an_answer_that_comes_as_a_whole_has_a_bound(
+    size: int, cause: BreakCause | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_core.model.client.LIMIT_BYTES", 1_500)
+    said = '{"choices": [{"index": 0, "message": {"content": "%s"}, "finish_reason": "stop"}]}' % ("x" * size)
+
+    async with upstream(writes(said[:300].encode(), said[300:].encode())) as call:
+        events, ending = await call()
+    assert (ending.cause if isinstance(ending, CallBroke) else None) is cause
+    assert bool(events) is (cause is None)

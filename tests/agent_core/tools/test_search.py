@@ -243,3 +243,13 @@ def test_whatever_is_answered_what_is_found_is_bounded_and_of_the_web(which: Eng
 
 def test_the_longest_wait_fits_into_the_tools_time() -> None:
     assert LONGEST_WAIT * 2 < 20
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_a_page_that_is_listed_twice_is_found_once_and_where_it_stood_first(engine: Engine) -> None:
+    again = {**PAGES[0], "title": "Once more"}
+    listed: list[Any] = [PAGES[0], PAGES[1], again]
+    answer: Any = {"web": {"results": listed}, "type": "search"} if engine is Engine.BRAVE else {"results": listed}
+    found = results_in(engine, answer, 3)
+    assert found is not None
+    assert [(one.title, one.url) for one in found] == [("One & only", PAGES[0]["url"]), ("Two", PAGES[1]["url"])]

@@ -1,0 +1,85 @@
+"""Looking at a workspace, without a worker: what is numbered, what is passed over, and where a look ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from agent_core.jsonvalue import Json
+from agent_core.tools.base import ToolOutcome, ToolStatus
+from agent_core.tools.files import reading
+from agent_core.tools.files.reading import MAX_ENTRIES, MAX_MATCHES, listing, read, search
+
+LINES = "".join(f"line {number}\n" for number in range(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("asked", "numbers"),
+    [
+        ({}, [1, 2, 3, 4, 5]),
+        ({"first_line": 1, "lines": 2}, [1, 2]),
+        ({"first_line": 4}, [4, 5]),
+        ({"first_line": 4, "lines": 100}, [4, 5]),
+        ({"first_line": 0, "lines": 1}, [1]),
+        ({"first_line": 5, "lines": 0}, [5]),
+    ],
+)
+def test_lines_are_those_that_are_asked_for_and_say_which_they_are(
+    tmp_path: Path, asked: Mapping[str, Json], numbers: list[int]
+) -> None:
+    (tmp_path / "f.txt").write_text(LINES)
+    told = read({"path": "f.txt", **asked}, tmp_path)
+    assert [line for line in told.text.splitlines() if line.startswith("line")] == [f"line {one}" for one in numbers]
+    assert told.facts["lines"] == len(numbers)
+    assert (f"(lines {numbers[0]} to {numbers[-1]} of 5)" in told.text) is (len(numbers) < 5)
+
+
+def test_beyond_its_end_a_file_says_how_long_it_is(tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_text(LINES)
+    told = read({"path": "f.txt", "first_line": 6}, tmp_path)
+    assert (told.status, "only 5 lines" in told.text) == (ToolStatus.FAILED, True)
+
+
+def test_what_leads_elsewhere_and_what_is_not_whole_yet_is_neither_listed_nor_searched(tmp_path: Path) -> None:
+    outside, workspace = tmp_path / "outside", tmp_path / "workspace"
+    for one in (outside, workspace, workspace / "in"):
+        one.mkdir()
+    (outside / "secret.txt").write_text("apple of others")
+    (workspace / "in" / "own.txt").write_text("apple")
+    (workspace / "in" / ".0123456789abcdef.part").write_text("apple, half")
+    (workspace / "in" / "file").symlink_to(outside / "secret.txt")
+    (workspace / "folder").symlink_to(outside)
+    assert listing({}, workspace).text.splitlines() == ["in/", "in/own.txt  5 bytes"]
+    assert search({"query": "apple"}, workspace).text == "in/own.txt:1: apple"
+
+
+LOOKS: dict[str, Callable[[Path], ToolOutcome]] = {
+    "listing": lambda workspace: listing({}, workspace),
+    "searching": lambda workspace: search({"query": "x"}, workspace),
+}
+
+
+@pytest.mark.parametrize(("look", "most"), [("listing", MAX_ENTRIES), ("searching", MAX_MATCHES)])
+def test_a_look_ends_with_so_many_and_says_that_there_may_be_more(tmp_path: Path, look: str, most: int) -> None:
+    if look == "listing":
+        for number in range(most + 1):
+            (tmp_path / f"{number:05}").touch()
+    else:
+        (tmp_path / "f.txt").write_text("x\n" * (most + 1))
+    told = LOOKS[look](tmp_path)
+    first, *_, note = told.text.splitlines()
+    assert note.startswith("(")
+    assert "more" in note
+    assert first.startswith("00000" if look == "listing" else "f.txt:1:")
+    assert next(iter(told.facts.values())) == most
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_look_ends_with_its_time_and_says_so(tmp_path: Path, look: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "f.txt").write_text("x\n")
+    assert "(" not in LOOKS[look](tmp_path).text
+    monkeypatch.setattr(reading, "SECONDS", -1.0)
+    told = LOOKS[look](tmp_path).text
+    assert "ends here" in told or "ended here" in told
