@@ -128,7 +128,7 @@ async def test_a_gap_is_looked_into_with_what_other_gateways_have_stored(*, spre
 async def test_what_is_owed_comes_first_and_does_not_wait_for_itself() -> None:
     made, _, missed, _ = adapter()
     earlier = {**MENTION, "ts": "4.0"}
-    made._owed = cast("Any", SimpleNamespace(before=lambda event: event["ts"] == "5.0"))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    made._owed = cast("Any", SimpleNamespace(before=lambda event: event["ts"] == "5.0"))  # pyright: ignore[reportUnknownLambdaType]
     with pytest.raises(_Behind) as behind:
         async with made._turn({"event": MENTION}, owed=False):
             pytest.fail("something was said before it")

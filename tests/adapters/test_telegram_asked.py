@@ -147,7 +147,7 @@ async def test_marks_of_what_was_stored_are_kept_only_until_all_of_its_answer_is
         """Nobody is told."""
 
     made._take = take
-    made._waiting = quiet
+    made._waiting = cast("Any", quiet)
     updates = [{"update_id": n, "message": {"chat": {"id": n}}} for n in range(4)]
     assert not await made._all_taken(updates)
     assert len(made._taken) == 3
