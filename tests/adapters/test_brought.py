@@ -126,7 +126,7 @@ def discord_file(*, voice: bool = False) -> Any:
 
 
 def discord_message(**more: Any) -> Any:
-    base = {
+    base: dict[str, Any] = {
         "attachments": [],
         "message_snapshots": [],
         "poll": None,
