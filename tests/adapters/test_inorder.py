@@ -130,3 +130,21 @@ async def test_who_has_nobody_in_common_with_who_is_inside_does_not_wait_for_it(
     gate = InOrder(SETTLE)
     async with asyncio.timeout(5), gate.turn(1, frozenset("ab")), gate.turn(0, frozenset("cd")):
         pass
+
+
+async def test_who_has_waited_for_its_moment_is_not_held_up_by_those_who_come_later() -> None:
+    """However many keep coming."""
+    gate, went = InOrder(3_600.0), list[int]()
+
+    async def one(number: int) -> None:
+        async with gate.turn(number):
+            went.append(number)
+
+    tasks = [asyncio.create_task(one(number)) for number in (1, 2, 3)]
+    await asyncio.sleep(0)
+    for told in ([1], [1, 2], [1, 2, 3]):
+        gate._settle(gate._lines[""][0])
+        for _ in range(4):
+            await asyncio.sleep(0)
+        assert went == told
+    await asyncio.gather(*tasks)

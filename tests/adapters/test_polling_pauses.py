@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.contract.chat import CallFailed, Fate
+from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.telegram import polling
 from adapters.telegram.polling import CONFLICT, CONFLICT_SECONDS, DISTURBED_SECONDS, FIRST_SECONDS, Polling
 from tests.store.support import FakeClock
@@ -81,3 +81,44 @@ async def test_what_could_not_be_stored_is_asked_for_once_more_at_once(
     with pytest.raises(LookupError):
         await one.run()
     assert asked == [(None, 25), (8 if stored else None, 0)]
+
+
+async def test_that_somebody_else_polls_is_told_until_nobody_was_met_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll that went well does not mean that the other is gone; and whoever had the connection before us is nobody else."""
+    clock = FakeClock()
+    conflict = TWO_POLL
+    met: list[tuple[int, CallFailed | None]] = [
+        (0, conflict), (5, None), (5, conflict), (5, None), (round(DISTURBED_SECONDS), None), (1, conflict), (1, None),
+    ]  # fmt: skip
+    told: list[bool] = []
+    introduced: list[object] = []
+
+    async def ask(_: object) -> list[object]:
+        if not met:
+            raise KeyboardInterrupt
+        seconds, error = met.pop(0)
+        clock.now += seconds * 1000
+        if error is not None:
+            raise error
+        return []
+
+    async def taken(_: object) -> bool:
+        told.append(bool(one.words))
+        return True
+
+    async def introduce() -> None:
+        introduced.append(one)
+
+    one = Polling(SETTINGS, cast("Any", None), clock, taken, introduce, nothing)
+    monkeypatch.setattr(one, "_ask", ask)
+    monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=nothing))
+    with pytest.raises(KeyboardInterrupt):
+        await one.run()
+    assert told == [False, True, False, False]
+    assert introduced == []
+    for words, cause in (
+        ("Conflict: can't use getUpdates while webhook is active", Cause.OTHER),
+        ("no", Cause.NOT_LET_IN),
+    ):
+        await one._pause(CallFailed(Fate.REFUSED, words, cause=cause))
+    assert len(introduced) == 2, "who took our place by a webhook, or our name, is looked at"

@@ -92,6 +92,32 @@ async def test_a_socket_that_says_that_it_goes_is_replaced_before_and_leaves_no_
         assert gaps == []
 
 
+async def test_what_comes_by_a_socket_that_goes_is_taken_and_acknowledged_there_while_its_successor_is_open() -> None:
+    async with slack() as server, served(server, takes, []):
+        first = server.open[0]
+        await first.send_str(json.dumps({"type": "disconnect", "reason": "warning"}))
+        await until(lambda: len(server.open) == 3)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await first.send_str(json.dumps({"envelope_id": "late", "payload": {}}))
+        await until(lambda: server.acknowledged == ["late"])
+
+
+async def test_where_slack_has_too_many_sockets_the_next_is_not_opened_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = asyncio.Event()
+
+    async def patience(_: Sockets, seconds: float, words: str) -> None:
+        assert (seconds, bool(words)) == (sockets.SOCKET.most, True)
+        waited.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Sockets, "_patience", patience)
+    async with slack() as server, served(server, takes, []) as made:
+        await server.open[0].send_str(json.dumps({"type": "disconnect", "reason": "too_many_websockets"}))
+        await asyncio.wait_for(waited.wait(), 20)
+        assert (made.alive, len(server.open)) == (2, 2)
+
+
 async def test_a_socket_that_ends_without_a_word_leaves_a_gap_though_another_stands() -> None:
     gaps: list[str] = []
     async with slack() as server, served(server, takes, gaps) as made:

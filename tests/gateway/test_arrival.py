@@ -13,7 +13,7 @@ from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.store.store import StorageUnavailable
-from gateway.chats.arrival import AGAIN_SECONDS, Arrivals, move_chat
+from gateway.chats.arrival import AGAIN_SECONDS, EDITED_MS, Arrivals, move_chat
 from gateway.people.access import PersonStanding
 from gateway.people.routing import GroupRules
 from gateway.queues.queues import Queues
@@ -47,7 +47,7 @@ class World:
         self.looks: list[str] = []
         """What the database was asked beside what it stores."""
         self.counted: list[str] = []
-        self.away = False
+        self.away = self.duplicate = False
         self.known: Any = None
         self.standing = PersonStanding.ALLOWED
         self.clock = FakeClock()
@@ -109,7 +109,7 @@ class World:
 
     async def _commanded(self, *_: object, **__: object) -> tuple[Any, Any]:
         await self._takes("command")()
-        return SimpleNamespace(duplicate=False), None
+        return SimpleNamespace(duplicate=self.duplicate), None
 
     async def _keep(self, *_: object, tell: bool) -> None:
         self.told.append(tell)
@@ -153,6 +153,27 @@ async def test_nothing_is_confirmed_that_could_not_be_stored() -> None:
     world.away = False
     await world.arrivals.receive(message(edited=True), CURSOR)
     assert world.done == ["edit", "confirmed"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("age_ms", "fresh"), [(0, True), (EDITED_MS - 1, True), (EDITED_MS, False), (None, False)])
+async def test_an_edit_is_a_message_only_if_nothing_is_known_of_it_and_it_is_of_a_day(
+    age_ms: int | None, *, fresh: bool, known: bool
+) -> None:
+    """An older one may have been answered and forgotten."""
+    world = World()
+    world.known = object() if known else None
+    said_at = 0 if age_ms is None else world.clock.now - age_ms
+    await world.arrivals.receive(message(kind=ChatKind.GROUP, for_us=True, edited=True, said_at=said_at), CURSOR)
+    assert world.done == (["take"] if fresh and not known else ["edit", "confirmed"])
+
+
+async def test_a_command_that_was_stored_before_is_confirmed() -> None:
+    world = World()
+    for duplicate in (False, True):
+        world.duplicate = duplicate
+        await world.arrivals.receive(message("", command="usage"), CURSOR)
+    assert world.done == ["command", "command", "confirmed"], "the first one's mark is stored with it"
 
 
 async def test_nobody_is_too_fast_to_stop_what_runs() -> None:

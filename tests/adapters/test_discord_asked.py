@@ -1,0 +1,226 @@
+"""What Discord is asked beside messages: commands are registered when they are others, a press is answered as it was taken, connections that end let go of what
+they held."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from adapters.contract.chat import CallFailed, Cause, Fate
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.contract.supervision import AdapterDown
+from adapters.discord import adapter as of_adapter
+from adapters.discord.adapter import MENU, DiscordAdapter
+from adapters.discord.library import discord
+from adapters.discord.port import DiscordPort
+from adapters.discord.sessions import ShardSessions
+from tests.agent_core.turns import gives
+
+# ---------------------------------------------------------------------- commands
+
+
+class Menu:
+    """An adapter as far as it registers commands."""
+
+    def __init__(self, fails: CallFailed | None = None) -> None:
+        self.fails, self.asked, self.kept, self.away = fails, 0, dict[str, str](), False
+        self.commands = [SimpleNamespace(name="stop", words="Stop it")]
+        intake = SimpleNamespace(commands=lambda: self.commands, cursor=self._cursor, skip=self._skip)
+        self.adapter = SimpleNamespace(_intake=intake, name="discord/1", port=SimpleNamespace(asked=self._asked))
+        self.client = SimpleNamespace(application_id=5, http=SimpleNamespace(bulk_upsert_global_commands=gives(None)))
+
+    async def _cursor(self, _: str, channel: str) -> str | None:
+        return self.kept.get(channel)
+
+    async def _skip(self, _: str, cursor: tuple[str, str]) -> None:
+        if self.away:
+            raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
+        self.kept[cursor[0]] = cursor[1]
+
+    async def _asked(self, _: object) -> None:
+        self.asked += 1
+        if self.fails is not None:
+            raise self.fails
+
+    async def set(self) -> None:
+        await vars(DiscordAdapter)["_set_menu"](self.adapter, self.client)
+
+
+async def test_commands_are_registered_once_and_again_when_they_are_others() -> None:
+    menu = Menu()
+    await menu.set()
+    await menu.set()
+    assert (menu.asked, [*menu.kept]) == (1, [MENU])
+    menu.commands = [SimpleNamespace(name="stop", words="Stop all of it")]
+    await menu.set()
+    assert menu.asked == 2
+    menu.away, menu.commands = True, []
+    await menu.set()
+    await menu.set()
+    assert menu.asked == 4, "what could not be noted is done once more"
+
+
+@pytest.mark.parametrize("cause", [Cause.NOT_LET_IN, Cause.OTHER])
+async def test_commands_that_are_not_taken_end_a_connection_only_where_we_are_not_let_in(cause: Cause) -> None:
+    menu = Menu(CallFailed(Fate.REFUSED, "no", cause=cause))
+    if cause is Cause.NOT_LET_IN:
+        with pytest.raises(AdapterDown):
+            await menu.set()
+    else:
+        await menu.set()
+    assert menu.kept == {}, "and are registered the next time"
+
+
+# ---------------------------------------------------------------------- presses
+
+
+class Pressed:
+    """A press, or a command, and what its person is answered."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, refused: NotAccepted | None, *, button: bool) -> None:
+        self.answered: list[tuple[str, dict[str, Any]]] = []
+        self.refused = refused
+        kind = discord.InteractionType.component if button else discord.InteractionType.application_command
+        response = SimpleNamespace(defer=self._defer, send_message=self._send)
+        self.interaction = SimpleNamespace(type=kind, response=response)
+        monkeypatch.setattr(of_adapter, "read_interaction", gives(SimpleNamespace(command="stop", text="all")))
+        self.adapter = SimpleNamespace(
+            account="1", port=SimpleNamespace(asked=DiscordPort.asked), _intake=SimpleNamespace(receive=self._receive)
+        )
+        self.adapter._acknowledge = lambda *told, **more: vars(DiscordAdapter)["_acknowledge"](  # pyright: ignore[reportUnknownLambdaType]
+            self.adapter, *told, **more
+        )
+
+    async def _receive(self, *_: object) -> None:
+        self.answered.append(("stored", {}))
+        if self.refused is not None:
+            self.answered.clear()
+            raise self.refused
+
+    async def _defer(self, **more: Any) -> None:
+        self.answered.append(("seen", more))
+
+    async def _send(self, words: str, **more: Any) -> None:
+        self.answered.append((words, more))
+
+
+ALONE = {"ephemeral": True}
+
+
+@pytest.mark.parametrize("button", [True, False])
+async def test_a_press_is_acknowledged_when_it_is_stored_and_a_command_is_for_who_gave_it(
+    monkeypatch: pytest.MonkeyPatch, *, button: bool
+) -> None:
+    pressed = Pressed(monkeypatch, None, button=button)
+    assert await vars(DiscordAdapter)["_pressed"](pressed.adapter, pressed.interaction)
+    assert pressed.answered == [("stored", {}), ("seen", {}) if button else ("/stop all", ALONE)]
+
+
+@pytest.mark.parametrize("button", [True, False])
+async def test_who_pressed_what_could_not_be_stored_reads_so_alone(
+    monkeypatch: pytest.MonkeyPatch, *, button: bool
+) -> None:
+    refused = NotAccepted("The storage is away.", NotAcceptedCode.STORAGE_AWAY)
+    pressed = Pressed(monkeypatch, refused, button=button)
+    assert not await vars(DiscordAdapter)["_pressed"](pressed.adapter, pressed.interaction)
+    assert pressed.answered == [("The storage is away.", ALONE)]
+
+
+# ---------------------------------------------------------------------- connections
+
+
+class Client:
+    """A client of one connection."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.resumes = None
+
+    async def close(self) -> None:
+        self.done.append("closed")
+
+    async def let_go(self) -> None:
+        self.done.append("let go")
+
+
+@pytest.mark.parametrize("let_in", [True, False])
+async def test_a_connection_that_ends_keeps_the_way_out_only_if_it_is_the_one_that_sends(
+    monkeypatch: pytest.MonkeyPatch, *, let_in: bool
+) -> None:
+    client = Client()
+    monkeypatch.setattr("adapters.discord.client.made_client", gives(client))
+    adapter = SimpleNamespace(
+        _settings=SimpleNamespace(shards=0), _intake=SimpleNamespace(several=False), _clients={}, _handled={None: 3},
+        held=SimpleNamespace(may_open=None), _sending=None, _listening=None,
+    )  # fmt: skip
+
+    async def lets_in(*_: object, **__: object) -> None:
+        adapter._sending = client if let_in else None
+        raise AdapterDown("it ends")
+
+    adapter._let_in = lets_in
+    with pytest.raises(AdapterDown):
+        await vars(DiscordAdapter)["_connection"](adapter, lambda: None, None)
+    assert client.done == (["closed"] if let_in else ["closed", "let go"])
+    assert (adapter._clients, adapter._handled) == ({}, {})
+
+
+class Asked:
+    """What Discord says of how many sessions may begin, and who asks for their turn."""
+
+    def __init__(self, remaining: int = 10, at_once: int = 1) -> None:
+        limit = {"remaining": remaining, "reset_after": 7_200_000, "max_concurrency": at_once}
+        self.places: list[str] = []
+        self.sessions: ShardSessions | None = None
+        self.waited: list[int] = []
+        self.waits = [0]
+        self.limit = (None, None, limit)
+        self.sessions = ShardSessions(
+            "discord/1", cast("Any", SimpleNamespace(reserve=self._reserve)), cast("Any", None)
+        )
+
+    async def _reserve(self, _: str, place: str, __: int) -> int:
+        assert self.sessions is not None
+        self.places.append(place)
+        self.waited.append(self.sessions.waiting)
+        wait = self.waits.pop(0)
+        if wait < 0:
+            raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
+        return wait
+
+    async def turn(self, shard: int | None) -> None:
+        async def gateway() -> Any:
+            return self.limit
+
+        assert self.sessions is not None
+        client = SimpleNamespace(shard_id=shard, http=SimpleNamespace(get_bot_gateway=gateway))
+        await self.sessions.turn(cast("Any", client))
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+async def test_connections_wait_in_as_many_lines_as_discord_says(at_once: int) -> None:
+    asked = Asked(at_once=at_once)
+    asked.waits = [0] * 9
+    for shard in (None, *range(8)):
+        await asked.turn(shard)
+    assert asked.places == [f"starts:{(shard or 0) % at_once}" for shard in (None, *range(8))]
+
+
+async def test_who_waits_for_a_turn_counts_until_it_has_come_or_cannot() -> None:
+    asked = Asked()
+    asked.waits = [1, 1, 0, -1]
+    await asked.turn(None)
+    with pytest.raises(AdapterDown):
+        await asked.turn(None)
+    assert asked.waited == [1, 1, 1, 1]
+    assert asked.sessions is not None
+    assert asked.sessions.waiting == 0
+
+
+async def test_who_may_begin_no_more_today_waits_until_tomorrow() -> None:
+    with pytest.raises(AdapterDown) as down:
+        await Asked(remaining=0).turn(None)
+    assert down.value.wait_seconds == 7_200, "it is told in milliseconds"
+    assert "2.0 hours" in str(down.value)

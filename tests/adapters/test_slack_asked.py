@@ -1,0 +1,169 @@
+"""How Slack's app takes what it is told: what is read, kept or changed moves no mark that it should not, people are asked for once, and a gap is looked into with
+what others have stored."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.contract.chat import CallFailed, Fate
+from adapters.contract.notaccepted import NotAccepted
+from adapters.slack.adapter import SlackAdapter, _Behind
+from adapters.slack.inbound import PersonDid, read_body
+from adapters.slack.platform import Slack
+from adapters.slack.sockets import ALL
+from tests.adapters.test_port_calls import Answer, Told
+from tests.store.support import FakeClock
+
+MENTION = {"type": "message", "channel": "C1", "ts": "5.0", "user": "U1", "text": "<@UBOT> hello"}
+
+
+class Intake(SimpleNamespace):
+    def __init__(self) -> None:
+        super().__init__(several=False, taken=[])
+
+    async def receive(self, message: Any, cursor: object) -> None:
+        self.taken.append((message, cursor))
+
+
+class Missed(SimpleNamespace):
+    """The gaps, as far as they are told."""
+
+    def __init__(self) -> None:
+        super().__init__(done=[], next=True)
+
+    async def cursor(self, event: Any, *, for_us: bool, late: bool) -> tuple[str, str] | None:
+        del for_us, late
+        return ("C1", event["ts"])
+
+    def stored(self, event: Any, *, late: bool) -> None:
+        self.done.append((event["ts"], late))
+
+    def gap(self) -> None:
+        self.done.append("gap")
+
+    async def gap_of_all(self) -> None:
+        self.done.append("gap of all")
+
+    async def before(self, event: Any) -> bool:
+        del event
+        return self.next
+
+
+PERSON = Answer({"user": {"real_name": "Ada", "tz": "Europe/Vienna", "locale": "de-AT"}})
+
+
+def adapter(**more: Any) -> tuple[SlackAdapter, Intake, Missed, Told]:
+    intake, missed, web = Intake(), Missed(), Told(PERSON)
+    given: dict[str, Any] = {"bot_token": SecretStr("xoxb-1"), "app_token": SecretStr("xapp-1"), **more}
+    made = SlackAdapter(Slack(**given), cast("Any", intake), FakeClock())
+    made._me, made._web, made._missed = "UBOT", web, cast("Any", missed)
+    return made, intake, missed, web
+
+
+def read(event: dict[str, Any]) -> PersonDid:
+    found = read_body({"event": event}, "UBOT", "T1")
+    assert isinstance(found, PersonDid)
+    return found
+
+
+CHANGED = {
+    "type": "message", "subtype": "message_changed", "channel": "C1", "ts": "9.0",
+    "message": MENTION, "previous_message": {**MENTION, "text": "hello"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "late", "moves"),
+    [(MENTION, False, True), (MENTION, True, True), (MENTION, None, False), (CHANGED, False, False)],
+)
+async def test_a_mark_moves_with_what_was_said_and_not_with_what_was_changed_or_kept(
+    event: dict[str, Any], late: bool | None, *, moves: bool
+) -> None:
+    made, intake, missed, _ = adapter()
+    await made._told(read(event), late)
+    ((message, cursor),) = intake.taken
+    assert message.text == "hello"
+    assert cursor == (("C1", "5.0") if moves else None)
+    assert missed.done == ([("5.0", late)] if moves else [])
+
+
+async def test_a_person_is_asked_for_once_and_is_known_with_zone_and_language() -> None:
+    made, intake, _, web = adapter()
+    for _ in range(2):
+        await made._told(read(MENTION), False)
+    assert len(web.calls) == 1
+    person = intake.taken[-1][0].origin.person
+    assert (person.name, person.zone, person.language) == ("Ada", "Europe/Vienna", "de-AT")
+
+
+@pytest.mark.parametrize("error", [CallFailed(Fate.TOO_FAST, "wait"), KeyError("odd")])
+async def test_a_person_who_cannot_be_asked_for_now_is_asked_for_the_next_time(error: Exception) -> None:
+    made, intake, _, web = adapter()
+    web.fails = {"users_info": error}
+    await made._told(read(MENTION), False)
+    assert intake.taken[-1][0].origin.person.name == "U1"
+    web.fails = {}
+    await made._told(read(MENTION), False)
+    assert intake.taken[-1][0].origin.person.name == "Ada"
+
+
+@pytest.mark.parametrize("spread", [True, False])
+@pytest.mark.parametrize("several", [True, False])
+async def test_a_gap_is_looked_into_with_what_other_gateways_have_stored(*, spread: bool, several: bool) -> None:
+    made, intake, missed, _ = adapter(spread=spread)
+    intake.several = several
+    beside: list[Coroutine[Any, Any, None]] = []
+    made._aside = cast("Any", beside.append)
+    made._gap()
+    for work in beside:
+        await work
+    assert missed.done == (["gap of all"] if spread and several else ["gap"])
+
+
+async def test_what_is_owed_comes_first_and_does_not_wait_for_itself() -> None:
+    made, _, missed, _ = adapter()
+    earlier = {**MENTION, "ts": "4.0"}
+    made._owed = cast("Any", SimpleNamespace(before=lambda event: event["ts"] == "5.0"))  # pyright: ignore[reportUnknownLambdaType]
+    with pytest.raises(_Behind) as behind:
+        async with made._turn({"event": MENTION}, owed=False):
+            pytest.fail("something was said before it")
+    assert behind.value.place == "", "all of its channel waits for that"
+    for event, owed in ((earlier, False), (MENTION, True)):
+        async with made._turn({"event": event}, owed=owed):
+            pass
+    missed.next = False
+    with pytest.raises(_Behind) as behind:
+        async with made._turn({"event": earlier}, owed=False):
+            pytest.fail("its past is being read")
+    assert behind.value.place == "C1", "that place alone waits"
+    assert isinstance(behind.value, NotAccepted)
+    assert behind.value.code.passes
+    assert made._taking._busy == set()
+    assert ALL not in made._taking._lines
+
+
+async def test_nothing_is_acknowledged_before_it_is_known_who_we_are() -> None:
+    made, intake, _, _ = adapter()
+    made._me = ""
+    assert not await made._take_in({"event": MENTION})
+    assert intake.taken == []
+
+
+@pytest.mark.parametrize(("alive", "works"), [(None, False), (0, False), (1, True)])
+def test_an_app_hears_while_a_socket_stands_or_where_slack_calls(alive: int | None, *, works: bool) -> None:
+    made, _, _, _ = adapter()
+    made._sockets = None if alive is None else cast("Any", SimpleNamespace(alive=alive))
+    assert made.any_works is works
+    assert (made.sight("up", "", None).state == "up") is works
+    assert made.routes() == []
+
+
+def test_an_app_that_slack_calls_hears_without_sockets() -> None:
+    made, _, _, _ = adapter(app_token=None, signing_secret=SecretStr("s"))
+    assert made.any_works
+    assert made.silent_seconds == 0
