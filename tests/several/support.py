@@ -110,7 +110,8 @@ class Cluster:
         )
         try:
             async with engine.connect() as conn:
-                return [tuple(row) for row in (await conn.exec_driver_sql(query)).all()]
+                found = await conn.exec_driver_sql(query)
+                return [tuple(row) for row in found.all()] if found.returns_rows else []
         finally:
             await engine.dispose()
 
