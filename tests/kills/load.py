@@ -24,8 +24,13 @@ from typing import Any
 from tests.kills.model import load_calls
 from tests.kills.run import environment, living
 from tests.ports import free_port
+from tests.pressure import SLOWEST
 
 CONVERSATIONS = 16
+LONGEST_SECONDS = 2.5
+"""No gateway lives longer, on a machine that is not busy."""
+STEPS = 2
+"""So often the model is asked in each conversation while a gateway lives for so long; on a quiet machine it is many times as often."""
 FEW = 3
 """In a short run a share says nothing."""
 STILL_SECONDS = 120.0
@@ -70,7 +75,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
         while outcome.kills < kills:
             with living(env, home, port) as pid:
                 opened.append(time.time())
-                time.sleep(draw.uniform(0.05, 2.5))
+                _live(draw.uniform(0.05, LONGEST_SECONDS), model_log)
                 os.kill(pid, signal.SIGKILL)
                 outcome.kills += 1
         with living(env, home, port):
@@ -96,6 +101,19 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
         for since, until in zip(opened, [*opened[1:], float("inf")], strict=True):
             found.extend([at - since for at in times if since <= at < until][:1])
     return outcome
+
+
+def _live(seconds: float, log: Path) -> None:
+    """Let the gateway live for so long, and on a busy machine until it has come to something: who dies each time before anything was done has done it himself,
+    as far as the next one knows, and is set aside."""
+    began, wanted = time.monotonic(), _asked(log) + CONVERSATIONS * STEPS * seconds / LONGEST_SECONDS
+    time.sleep(seconds)
+    while _asked(log) < wanted and time.monotonic() - began < SLOWEST * seconds:
+        time.sleep(0.02)
+
+
+def _asked(log: Path) -> int:
+    return log.read_bytes().count(b"\n") if log.exists() else 0
 
 
 def _ended(people: subprocess.Popen[bytes], logs: tuple[Path, ...]) -> bool:
