@@ -112,6 +112,13 @@ def codes_in(source: str) -> Iterator[str]:
                 yield from (str(arg.value) for arg in node.args[2:] if isinstance(arg, ast.Constant) and arg.value)
 
 
+def test_a_list_is_described_as_one():
+    told: Any = document("1", [HttpRoute.EARLIER])
+    answered = told["paths"]["/api/sessions/{session}/earlier"]["get"]["responses"]["200"]["content"]
+    listed = {"type": "array", "items": {"$ref": "#/components/schemas/PageMessage"}}
+    assert answered == {"application/json": {"schema": listed}}
+
+
 def test_codes_of_errors_are_a_closed_set_and_each_is_used():
     found: set[str] = set()
     for folder in ("adapters/http", "gateway/http", "gateway/console", "gateway/webhooks", "gateway/observe"):
