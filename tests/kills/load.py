@@ -29,8 +29,9 @@ from tests.pressure import SLOWEST
 CONVERSATIONS = 16
 LONGEST_SECONDS = 2.5
 """No gateway lives longer, on a machine that is not busy."""
-STEPS = 2
-"""So often the model is asked in each conversation while a gateway lives for so long; on a quiet machine it is many times as often."""
+STEPS = 5
+"""So often at least the model is asked in each conversation while a gateway lives for so long: once for each step of a task. On a quiet machine it is
+more."""
 FEW = 3
 """In a short run a share says nothing."""
 STILL_SECONDS = 120.0
