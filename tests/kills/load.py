@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kills.model import load_calls
-from tests.kills.run import environment, living
+from tests.kills.run import environment, listening, living
 from tests.ports import free_port
 from tests.pressure import SLOWEST
 
@@ -68,6 +68,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
     people_log.touch()
     env = environment(home, port, model_port)
     model = subprocess.Popen([sys.executable, "-m", "tests.kills.model", str(model_port), str(model_log)])
+    listening(model_port)
     told = [sys.executable, "-m", "tests.kills.people", str(port), str(people_log), str(CONVERSATIONS), str(stop)]
     people = subprocess.Popen(told)
     opened: list[float] = []
