@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hatch_build import compile_catalogues
-from tests import databases, memory, sampled, seldom
+from tests import databases, deepfolders, memory, sampled, seldom
 from tests.databases import migrating, postgres, postgres_server, short_lease, sqlite, unprepared, where
 from tests.together import Together, Unit
 
@@ -32,6 +32,8 @@ BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("outspoken", BUSY, max_examples=25)
 settings.register_profile("soak", BUSY, max_examples=1_000)  # `make soak`
 settings.load_profile("outspoken")
+
+deepfolders.are_removed()
 
 FIGURES = "figures"
 

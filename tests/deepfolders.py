@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+from _pytest import pathlib
+
+from agent_core.tools.files.trees import empty_tree
 
 DEEP = 2_500
 """Deeper than Python calls itself."""
@@ -21,3 +26,17 @@ def dig(top: Path, depth: int = DEEP, name: str = "d") -> None:
     os.write(lowest, b"low")
     os.close(lowest)
     os.close(here)
+
+
+_plain = pathlib.rm_rf
+
+
+def _removed(path: Path) -> None:
+    with suppress(OSError):  # what is left is pytest's to tell
+        empty_tree(path)
+    _plain(path)
+
+
+def are_removed() -> None:
+    """From now on pytest removes such folders too: what a run that was killed has left of them would else end each later run in place of its summary."""
+    pathlib.rm_rf = _removed

@@ -209,14 +209,21 @@ def _page_sessions(hub: Hub) -> SessionAccess:
 
 
 def _described(served: Sequence[web.RouteDef]) -> Handler:
-    """What serves the document of these routes; its modules are loaded when it is first asked for."""
+    """What serves the document of these routes. It is made, and its modules are loaded, when it is first asked for: once, and beside the loop, as it takes
+    more than half a second of a processor."""
     there = {(one.method, one.path) for one in served}
+    made: asyncio.Task[bytes] | None = None
 
-    async def describe(_: web.Request) -> web.StreamResponse:
+    def written() -> bytes:
         from adapters.http.openapi.document import document
 
         rows = [route for route in HttpRoute if (route.method, route.pattern) in there or route is HttpRoute.DESCRIBE]
-        return web.Response(body=orjson.dumps(document(program_version(), rows)), content_type="application/json")
+        return orjson.dumps(document(program_version(), rows))
+
+    async def describe(_: web.Request) -> web.StreamResponse:
+        nonlocal made
+        made = made or asyncio.create_task(asyncio.to_thread(written), name="the document of the API")
+        return web.Response(body=await asyncio.shield(made), content_type="application/json")
 
     return describe
 

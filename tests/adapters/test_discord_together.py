@@ -19,6 +19,7 @@ from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.inbound import Began, Brought, Happened, SaidIn, parties
 from adapters.discord.platform import Discord
 from agent_core.ports import SystemClock
+from tests.adapters.scripted import StillClock
 
 
 class Intake(SimpleNamespace):
@@ -119,3 +120,23 @@ def test_what_strangers_say_in_their_own_channels_is_taken_together() -> None:
 @pytest.mark.parametrize("data", [None, 5, "x", [], {}, {"author": 5}, {"member": "x", "channel_id": None}])
 def test_what_is_odd_is_of_nobody(data: Any) -> None:
     assert parties(data) == frozenset()
+
+
+async def test_a_connection_that_waits_for_its_turn_for_longer_than_one_may_be_silent_is_not_taken_for_deaf() -> None:
+    clock, silent = StillClock(), list[float]()
+
+    async def reserve(_account: str, _channel: str, every_ms: int) -> int:
+        clock.at += every_ms / 1000  # the place is somebody else's each time
+        silent.append(one.silent_seconds)
+        return int(len(silent) < 20)
+
+    async def get_bot_gateway() -> tuple[int, str, dict[str, int]]:
+        return 64, "wss://nowhere", {"remaining": 1, "max_concurrency": 1}
+
+    intake = Intake(reserve=reserve)
+    one = DiscordAdapter(Discord(token=SecretStr("N3.x.y")), cast("Any", intake), clock)
+    client: Any = SimpleNamespace(shard_id=3, http=SimpleNamespace(get_bot_gateway=get_bot_gateway))
+    began = clock.at
+    await one._sessions.turn(client)
+    assert clock.at - began > 2 * one.deaf_after_seconds
+    assert max(silent) < one.deaf_after_seconds

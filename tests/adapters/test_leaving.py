@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import httpx2
 import openai
 import pytest
 
@@ -57,9 +58,16 @@ async def left(up: Serving, headers: dict[str, str] | None = None, *, stream: bo
                         break
                 response.close()
         else:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.6), http.post(f"{up.url}/v1/chat/completions", json=body, headers=headers):
+
+            async def asked() -> None:
+                async with http.post(f"{up.url}/v1/chat/completions", json=body, headers=headers):
                     pass
+
+            asking = asyncio.create_task(asked())
+            while not up.hub.running():
+                await asyncio.sleep(0.05)
+            asking.cancel()
+            await asyncio.wait({asking})
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -120,11 +128,33 @@ async def test_who_comes_back_within_the_grace_is_put_on_again(up: Serving):
     assert await exits(up, 1) == ["answered"]
 
 
+class Impatient(httpx2.AsyncHTTPTransport):
+    """Its patience ends as soon as the gateway answers."""
+
+    def __init__(self, up: Serving) -> None:
+        super().__init__()
+        self._answered = up.hub.watching.following
+        self.asked = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        while self._answered:  # the one before has not been left yet
+            await asyncio.sleep(0.02)
+        self.asked += 1
+        asking = asyncio.ensure_future(super().handle_async_request(request))
+        while not self._answered:
+            await asyncio.sleep(0.02)
+        asking.cancel()
+        await asyncio.wait({asking})
+        raise httpx2.ReadTimeout("too long", request=request)
+
+
 async def test_an_sdk_that_asks_again_joins_the_running_turn(up: Serving):
     """The real SDK, whose patience ends before the answer comes: three requests, one turn."""
-    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=2, timeout=1.2) as client:
+    http = openai.DefaultAsyncHttpxClient(transport=(way := Impatient(up)))
+    async with openai.AsyncOpenAI(base_url=f"{up.url}/v1", api_key="none", max_retries=2, http_client=http) as client:
         with pytest.raises(openai.APITimeoutError):
             await client.chat.completions.create(model="outspoken", messages=SLOW)
+    assert way.asked == 3
     assert await exits(up, 1) == ["stopped"]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,13 @@ def codes_in(source: str) -> Iterator[str]:
                 yield from (str(arg.value) for arg in node.args[2:] if isinstance(arg, ast.Constant) and arg.value)
 
 
+def test_a_list_is_described_as_one():
+    told: Any = document("1", [HttpRoute.EARLIER])
+    answered = told["paths"]["/api/sessions/{session}/earlier"]["get"]["responses"]["200"]["content"]
+    listed = {"type": "array", "items": {"$ref": "#/components/schemas/PageMessage"}}
+    assert answered == {"application/json": {"schema": listed}}
+
+
 def test_codes_of_errors_are_a_closed_set_and_each_is_used():
     found: set[str] = set()
     for folder in ("adapters/http", "gateway/http", "gateway/console", "gateway/webhooks", "gateway/observe"):
@@ -147,6 +156,29 @@ def plain(value: Any) -> Any:
     import orjson
 
     return orjson.loads(orjson.dumps(value))
+
+
+async def test_the_document_is_made_once_however_often_it_is_asked_for_and_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It takes more than half a second of a processor, and whoever asks needs no key."""
+    made: list[threading.Thread] = []
+
+    def counted(*_: object) -> dict[str, str]:
+        made.append(threading.current_thread())
+        return {"openapi": "3.1.0"}
+
+    monkeypatch.setattr("adapters.http.openapi.document.document", counted)
+    async with served(tmp_path) as up, aiohttp.ClientSession() as http:
+
+        async def asked() -> dict[str, str]:
+            async with http.get(f"{up.url}/openapi.json") as response:
+                return await response.json()
+
+        told = [*await asyncio.gather(*(asked() for _ in range(3))), await asked()]
+    assert told == [{"openapi": "3.1.0"}] * 4
+    assert len(made) == 1
+    assert made[0] is not threading.current_thread()
 
 
 async def test_the_document_is_served_to_everybody(tmp_path: Path):

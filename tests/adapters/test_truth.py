@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Sight
+from adapters.contract.base import LeftOpen, Queued, Showing, Sight
 from adapters.http.api.spoken import Spoken, text_of
-from adapters.http.api.truth import errors_as, finish_of, is_cut, kind_of, not_begun, problem_of, produced, status_of
+from adapters.http.api.truth import errors_as, failure_of, finish_of, is_cut, kind_of, problem_of, produced, status_of
 from adapters.http.common import Problem, problem_response
 from adapters.http.errorsas import ErrorsAs
-from agent_core.failures.exits import EXITS, Answered, ExitCode, read
+from agent_core.failures.exits import EXITS, Answered, Exit, ExitCode, InternalError, NeverStarted, read
 from agent_core.failures.notices import ExitClass, NotStarted, for_programs
 from agent_core.limits.quotas import Full, QuotaKind, for_person
 from agent_core.turn.state import CallItem
@@ -296,11 +296,31 @@ async def test_a_header_that_says_nothing_known_is_refused():
 
 
 def test_a_request_that_never_began_is_an_error_for_everybody():
-    assert isinstance(not_begun(ended(example(ExitCode.NOT_STARTED))), object)
-    found: Ended = ended(example(ExitCode.NOT_STARTED))
-    problem = not_begun(found)
+    problem = failure_of(ended(example(ExitCode.NOT_STARTED)), "", ErrorsAs.WORDS, keyed=False)
     assert problem is not None
     assert (problem.status, problem.code) == (503, "not_started")
+
+
+ENDS = [
+    *(example(code, tools_done=[], tools_unsure=[]) for code in ExitCode),
+    *(NeverStarted(reason=reason) for reason in NotStarted),
+    InternalError(reason=NotStarted.GONE, detail="no longer kept"),
+]
+"""Ends of each kind, also those for which no model was ever asked or of which nothing is left."""
+
+
+@given(st.sampled_from(ENDS), st.sampled_from([ErrorsAs.WORDS, ErrorsAs.STATUS]), st.booleans())
+def test_each_error_that_ends_a_request_names_its_exit_and_under_its_key_is_not_to_be_asked_for_again(
+    ending: Exit, errors: ErrorsAs, keyed: bool
+):
+    last = ended(ending)
+    once = replace(last, summary=replace(last.summary, attempts=1))
+    problem = failure_of(once, "s", errors, keyed=keyed)
+    if problem is None:
+        return
+    assert (problem.facts["exit"], problem.facts["session"]) == (ending.code.value, "s")
+    if keyed:  # the same key has the same end, for ever: who waits for another waits in vain
+        assert problem.in_vain
 
 
 # --- the whole gateway, and the real SDK ---

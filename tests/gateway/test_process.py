@@ -143,7 +143,7 @@ def test_a_stop_signal_ends_the_daemon_cleanly_and_a_turn_visibly(tmp_path: Path
         )
         assert packed.returncode == 0, packed.stderr
         process.send_signal(signal.SIGTERM)
-        assert process.wait(15) == 0
+        assert process.wait() == 0
     with tarfile.open(tmp_path / "b.tar.gz") as archive:
         counted = (archive.extractfile("metrics.txt") or pytest.fail("no metrics")).read().decode()
     assert 'outspoken_turns_total{exit="answered",surface="api"} 2.0' in counted
@@ -158,7 +158,7 @@ def test_a_terminal_that_is_closed_stops_the_daemon_in_order_unless_it_was_to_ou
     env = environment(tmp_path, free_port())
     with daemon(env, tmp_path / "log") as process:
         process.send_signal(signal.SIGHUP)
-        assert process.wait(15) == 0
+        assert process.wait() == 0
     assert "gateway.stopped" in (tmp_path / "log").read_text()
     theirs = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does for what it starts
     try:
@@ -190,7 +190,7 @@ def test_a_daemon_killed_in_the_middle_goes_on_at_the_next_start(
             heard += wire.recv(65536).decode()
         time.sleep(1.2)  # text on its way is journalled within a second
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait()
     with daemon(env, tmp_path / "log"):
         stream = post(env, words, "K", timeout=60)
     assert facts(stream)["exit"] == code, text(stream)
@@ -211,7 +211,7 @@ def test_logs_are_json_lines_without_secrets(tmp_path: Path):
         stream = post(env, "hello\nforged: line", "K")
         assert facts(stream)["exit"] == "provider_down"
         process.send_signal(signal.SIGTERM)
-        process.wait(15)
+        process.wait()
     lines = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("{")]
     ended = [json.loads(line) for line in lines if '"turn.ended"' in line]
     assert len(ended) == 1

@@ -163,13 +163,17 @@ async def test_a_missing_intent_is_mended_while_setup_waits(tmp_path: Path, disc
     assert child.stdin is not None
     assert child.stdout is not None
     child.stdin.write(f"{discord.token}\n".encode())
-    async with asyncio.timeout(60):
+    try:
         heard = await child.stdout.readuntil(b"Press Enter")
         assert b"Message Content Intent" in heard
         assert f"/{discord.bot.id}/bot".encode() in heard
         assert not (tmp_path / ".env").exists()
         discord.world.content_granted = True
         out, _ = await child.communicate(b"\n")
+    finally:
+        if child.returncode is None:  # else the run hangs behind it
+            child.kill()
+            await child.wait()
     assert child.returncode == 0, out
     assert b"The Message Content Intent is on" in out
     assert discord.token in written(tmp_path)

@@ -15,10 +15,10 @@ import pytest
 
 from agent_core.store.database.ownership import lock_path
 from gateway.succession.takeover import has_open
-from tests.fakes.common import BUSY
 from tests.forked import start
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post, text
 from tests.ports import free_port
+from tests.pressure import Unhindered
 from tests.storage.harm import asked, database_of
 from tests.storage.test_postgres_ways import Server, server, stored
 from tests.storage.test_twenty_ways import get, say, setting, until
@@ -66,14 +66,14 @@ def test_what_stands_by_says_so_and_takes_over_at_once_when_the_other_ends(tmp_p
                 assert (done.returncode, "stands by" in done.stderr) == (75, True)
                 assert one.ask("select count(*) from nodes") == nodes, "it touches nothing before"
                 serving.send_signal(signal.SIGTERM)
-                assert serving.wait(30) == 0
+                assert serving.wait() == 0
                 gone = time.monotonic()
                 until(lambda: serves(second))
                 print(f"takes over {time.monotonic() - gone:.1f} s after an ordered end")
                 assert say(second, "hello", "after")[0] == 200
                 stored(one, ["before", "after"])
                 waiting.send_signal(signal.SIGTERM)
-                assert waiting.wait(30) == 0
+                assert waiting.wait() == 0
             finally:
                 waiting.kill()
             assert "Traceback" not in (tmp_path / "second.log").read_text()
@@ -87,7 +87,7 @@ def test_what_stands_by_ends_when_it_is_told_to(tmp_path: Path) -> None:
             try:
                 until(lambda: "stands by" in phase(second))
                 waiting.send_signal(signal.SIGTERM)
-                assert waiting.wait(10) == 0
+                assert waiting.wait() == 0
             finally:
                 waiting.kill()
             assert serves(first)
@@ -113,7 +113,7 @@ def test_a_turn_of_a_gateway_that_is_gone_is_answered_by_the_other(tmp_path: Pat
                 assert one.ask("select count(*) from turns") == [("1",)], "it is one turn"
                 if how is signal.SIGSTOP:
                     serving.send_signal(signal.SIGCONT)
-                    until(lambda: "stands by" in phase(first), 60)
+                    until(lambda: "stands by" in phase(first))
                     assert serves(second)
                 begun.join(60)
             finally:
@@ -149,7 +149,7 @@ def test_a_server_that_comes_back_finds_the_same_process_and_what_was_open_is_an
             assert process.returncode is None
             stored(one, ["before", "begun", "after"])
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
+            assert process.wait() == 0
         assert "Traceback" not in (tmp_path / "log").read_text()
 
 
@@ -163,12 +163,12 @@ def test_a_new_version_takes_over_a_database_of_one_machine(tmp_path: Path) -> N
         began = time.monotonic()
         new = start(["run", "--takeover"], env, out=tmp_path / "second.log", err=tmp_path / "second.log")
         try:
-            assert old.wait(20) == 0
-            ended = time.monotonic()
+            assert old.wait() == 0
+            ended = Unhindered()
             until(lambda: new.returncode is not None or serves(env))
-            nobody = time.monotonic() - ended
+            nobody = ended.seconds
             print(f"taken over within {time.monotonic() - began:.1f} s, of which nobody served for {nobody:.1f} s")
-            assert nobody < 2.0 * BUSY
+            assert nobody < 2.0
             assert facts(post(env, "count to 30 slowly", "begun", 60))["exit"] == "answered"
             begun.join(60)
         finally:

@@ -1,7 +1,8 @@
 """Sixteen conversations at once, in a process of their own that is never killed: each asks for one task after the other.
 
-``python -m tests.kills.people PORT LOG COUNT STOP`` writes a line of JSON for each task, each first word and each end that it hears. Whoever loses
-the connection asks again, with the same key, until there is an end. When the file STOP is there, nobody asks for anything new.
+``python -m tests.kills.people PORT LOG COUNT STOP`` writes a line of JSON for each task, each first word, each refusal that is no end, once, and each
+end that it hears. Whoever loses the connection asks again, with the same key, until there is an end. When the file STOP is there, nobody asks for
+anything new.
 
 Half of them are sessions with a workspace each; the others are stateless requests of one `user`, and share a workspace and the file that they
 append to.
@@ -31,6 +32,7 @@ class Conversation:
         self._url = f"http://127.0.0.1:{port}/v1/chat/completions"
         self._log = log
         self._asked = 0
+        self._told = ""
 
     async def run(self, client: aiohttp.ClientSession, stop: Path) -> None:
         """Task after task."""
@@ -60,8 +62,13 @@ class Conversation:
         code, said = "", ""
         async with client.post(self._url, json=body, headers=headers) as response:
             if response.status != 200:  # not ready yet; or that is how it ended, see docs/api.md
-                told: dict[str, Any] = (await response.json()).get("outspoken", {})
-                return told.get("exit", ""), told.get("notice", "")
+                told: dict[str, Any] = await response.json()
+                ended: dict[str, Any] = told.get("outspoken", {})
+                said = f"{name}: {response.status} {told}"
+                if not ended and said != self._told:
+                    self._told = said
+                    self._note(what="told", task=name, said=said)
+                return ended.get("exit", ""), ended.get("notice", "")
             async for line in response.content:
                 if not line.startswith(b"data: {"):
                     continue

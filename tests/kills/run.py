@@ -14,6 +14,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -75,6 +76,16 @@ def environment(home: Path, port: int, model_port: int) -> dict[str, str]:
         "OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "0.05",
         **({STORAGE: os.environ[STORAGE]} if STORAGE in os.environ else {}),
     }
+
+
+def listening(port: int) -> None:
+    """Come back as soon as somebody listens there."""
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f"nobody listens at {port} within {READY_SECONDS:.0f} s")
 
 
 @contextmanager
@@ -167,6 +178,7 @@ def run(kills: int, seed: int, home: Path) -> Outcome:
     model = subprocess.Popen([sys.executable, "-m", "tests.kills.model", str(model_port), str(log)])
     open_tasks: list[int] = []
     try:
+        listening(model_port)
         for number in range(kills + 1):
             with living(env, home, port, wary=draw.random() < 0.5) as pid:
                 for earlier in open_tasks:

@@ -29,15 +29,6 @@ HARNESSES = {"telegram": telegram_harness, "discord": discord_harness, "slack": 
 OPERATOR = "operators-key-of-this-test"
 PATIENT_SECONDS = 100.0
 """What is waited for comes soon, and on a busy machine late: this is for what never comes."""
-PRESSURE = Path("/proc/pressure/cpu")
-
-
-def kept_waiting() -> float:
-    """For how many seconds, ever, somebody on this machine wanted a processor and had none: time in which nothing can be asked of anybody. 0 where
-    the system does not tell."""
-    if not PRESSURE.exists():
-        return 0.0
-    return int(PRESSURE.read_text().split("total=")[1].split()[0]) / 1_000_000
 
 
 @dataclass
@@ -110,7 +101,8 @@ class Cluster:
         )
         try:
             async with engine.connect() as conn:
-                return [tuple(row) for row in (await conn.exec_driver_sql(query)).all()]
+                found = await conn.exec_driver_sql(query)
+                return [tuple(row) for row in found.all()] if found.returns_rows else []
         finally:
             await engine.dispose()
 

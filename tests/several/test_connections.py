@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from adapters.contract.backlog import LEISURE_SECONDS
+from adapters.discord.sessions import BEGIN_MS
 from tests.chats.discord_harness import DiscordHarness
 from tests.chats.slack_harness import SlackHarness
 from tests.databases import new_database
 from tests.fakes.discord import Channel, Route
+from tests.fakes.discord.gateway import Gateway
 from tests.fakes.discord.ids import shard_of
 from tests.fakes.discord.sessions import Op
-from tests.several.support import PATIENT_SECONDS, Cluster, Talks, cluster, kept_waiting
+from tests.several.support import PATIENT_SECONDS, Cluster, Talks, cluster
 from tests.wire import cable
 
 
@@ -43,6 +46,17 @@ async def shared(all_: Cluster, *counts: int) -> None:
             await asyncio.sleep(0.05)
 
 
+async def read_up(all_: Cluster, talks: Talks) -> None:
+    """As soon as nothing is left to be read of what was said: as long as there is, it is stored how far that was read."""
+    wanted: set[tuple[str, str]] = set()
+    for place in talks.places:
+        said = [one.id for one in all_.harness.seen(place) if not one.mine]
+        wanted.add((all_.harness.chat_of(place), said[-1]))
+    async with asyncio.timeout(PATIENT_SECONDS):
+        while not wanted <= set(await all_.ask("SELECT channel, last_seen FROM cursors")):
+            await asyncio.sleep(0.05)
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 async def test_sockets_of_slack_are_spread_and_moved(how: signal.Signals, database: str, tmp_path: Path) -> None:
@@ -60,12 +74,8 @@ async def test_sockets_of_slack_are_spread_and_moved(how: signal.Signals, databa
         def histories() -> int:
             return slack.log.routes().count("conversations.history")
 
-        read = -1
-        while read != histories():  # the first one reads what it finds, and some of that at leisure
-            read = histories()
-            talks.say_everywhere()
-            await talks.all_answered()
-            await asyncio.sleep(LEISURE_SECONDS + 1)
+        await read_up(all_, talks)  # the first one reads what it finds
+        read = histories()
         second = await all_.begin("second", **sockets)
         await all_.even(2)
         await shared(all_, 1, 2)
@@ -98,7 +108,43 @@ async def test_sockets_of_slack_are_spread_and_moved(how: signal.Signals, databa
         all_.sound()
 
 
+class Queue:
+    """The queue in which sessions of Discord are begun, as the database had it: when each place in it was over, by its own clock. How soon a session is
+    begun that has its place is a matter of the machine."""
+
+    def __init__(self, all_: Cluster) -> None:
+        self._all = all_
+
+    async def watched(self) -> None:
+        """Before any gateway begins."""
+        noted = "BEGIN INSERT INTO queued VALUES (NEW.last_seen::bigint); RETURN NEW; END"
+        for statement in (
+            "CREATE TABLE queued (free_at bigint)",
+            f"CREATE FUNCTION queue() RETURNS trigger LANGUAGE plpgsql AS '{noted}'",
+            "CREATE TRIGGER queue AFTER UPDATE ON cursors FOR EACH ROW WHEN (NEW.channel LIKE 'starts:%%') EXECUTE FUNCTION queue()",
+        ):
+            await self._all.ask(statement)
+
+    async def judge(self, begun: int, apart_ms: int, left: int) -> None:
+        """Each session that was begun had a place of its own, they keep apart, and no more than `left` were of somebody who was gone before it began."""
+        places = [at for (at,) in await self._all.ask("SELECT free_at FROM queued ORDER BY free_at")]
+        print(f"{len(places)} places for {begun} sessions")
+        assert begun <= len(places) <= begun + left
+        assert all(after - before >= apart_ms for before, after in pairwise(places)), places
+
+
 SHARDS = {"OUTSPOKEN_DISCORD__SHARDS": "3"}
+
+
+async def stored(all_: Cluster, gateway: Gateway) -> None:
+    """As soon as it is stored how far each session is."""
+    query = "SELECT last_seen FROM cursors WHERE channel LIKE 'session:%%' AND last_seen <> ''"
+    async with asyncio.timeout(PATIENT_SECONDS):
+        while True:
+            known = {(one[0], one[1]) for one in (json.loads(told) for (told,) in await all_.ask(query))}
+            if known == {(one.id, one.sent[-1].seq) for one in gateway.live}:
+                return
+            await asyncio.sleep(0.05)
 
 
 class Servers:
@@ -141,7 +187,7 @@ async def test_shards_of_discord_are_spread_and_go_on_where_the_last_one_was(dat
         harness = all_.harness
         assert isinstance(harness, DiscordHarness)
         fake = harness.fake
-        fake.gateway.identify_seconds = 5.0
+        await (queue := Queue(all_)).watched()
         servers = Servers(harness)
 
         def begun() -> int:
@@ -151,12 +197,11 @@ async def test_shards_of_discord_are_spread_and_go_on_where_the_last_one_was(dat
             return sum(call.route == Route.LIST_MESSAGES for call in fake.log)
 
         await all_.begin("first", **SHARDS)
-        await until(lambda: {one.shard for one in fake.gateway.live} == {0, 1, 2}, 40)
-        await asyncio.sleep(1)
+        await until(lambda: {one.shard for one in fake.gateway.live} == {0, 1, 2})
         servers.say()
         await servers.judge()
-        assert (begun(), fake.gateway.crowded) == (3, 0), "one after the other"
-        await asyncio.sleep(1.5)  # how far each is, is stored
+        assert begun() == 3
+        await stored(all_, fake.gateway)
         read = histories()
 
         second = await all_.begin("second", **SHARDS)
@@ -188,7 +233,7 @@ async def test_shards_of_discord_are_spread_and_go_on_where_the_last_one_was(dat
         await shared(all_, 3)
         await servers.judge(60)
         assert histories() > read, "a session that cannot go on is begun anew, and the history is read"
-        assert fake.gateway.crowded == 0
+        await queue.judge(begun(), BEGIN_MS, 1)
         all_.sound()
 
 
@@ -197,7 +242,6 @@ async def test_the_one_connection_of_discord_goes_on_at_the_next_gateway(databas
         harness = all_.harness
         assert isinstance(harness, DiscordHarness)
         fake = harness.fake
-        fake.gateway.identify_seconds = 5.0
         first = await all_.begin("first")
         await harness.ready()
         await all_.begin("second")
@@ -205,7 +249,7 @@ async def test_the_one_connection_of_discord_goes_on_at_the_next_gateway(databas
         servers = Servers(harness)
         servers.say()
         await servers.judge()
-        await asyncio.sleep(1.5)
+        await stored(all_, fake.gateway)
         first.signal(signal.SIGTERM)
         assert await first.ended() == 0
         servers.say()
@@ -215,11 +259,12 @@ async def test_the_one_connection_of_discord_goes_on_at_the_next_gateway(databas
         all_.sound()
 
 
-QUICK_QUEUE = """
+QUICK_MS = 1_100
+QUICK_QUEUE = f"""
 import adapters.discord.adapter as adapter
 import adapters.discord.sessions as sessions
 import gateway.chats.supervisor as supervisor
-sessions.BEGIN_MS, adapter.DEAF_SECONDS, adapter.PROBE_SECONDS, supervisor.LOOK_SECONDS = 1_100, 10.0, 3.0, 1.0
+sessions.BEGIN_MS, adapter.DEAF_SECONDS, adapter.PROBE_SECONDS, supervisor.LOOK_SECONDS = {QUICK_MS}, 10.0, 3.0, 1.0
 """
 """All a quarter to a fifth of what it is, so that a queue of a minute and a half takes a quarter of one."""
 
@@ -235,7 +280,7 @@ async def test_a_queue_that_is_longer_than_the_patience_with_a_silent_connection
         harness = all_.harness
         assert isinstance(harness, DiscordHarness)
         fake = harness.fake
-        fake.gateway.identify_seconds = 0.5  # they keep twice as far apart, and a busy machine brings them closer
+        await (queue := Queue(all_)).watched()
         many = {"OUTSPOKEN_DISCORD__SHARDS": f"{shards}"}
         first = await all_.begin("first", QUICK_QUEUE, **many)
         await until(lambda: len(fake.gateway.of(Op.IDENTIFY)) >= 1)
@@ -244,12 +289,8 @@ async def test_a_queue_that_is_longer_than_the_patience_with_a_silent_connection
         if dies:
             first.signal(signal.SIGKILL)
             fake.gateway.sessions.clear()  # nobody can go on with what it had
-        waited = kept_waiting()
-        took = await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)})
-        waited = kept_waiting() - waited
-        print(f"all are there after {took:.1f} s, {len(fake.gateway.of(Op.IDENTIFY))} sessions were begun")
-        assert took - waited < 1.1 * shards + 12
-        assert fake.gateway.crowded == 0
+        await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)})
+        await queue.judge(len(fake.gateway.of(Op.IDENTIFY)), QUICK_MS, shards // 2 - 1)
         for node in (second,) if dies else (first, second):
             assert "adapter.deaf" not in node.log.read_text()
         all_.sound()
@@ -282,17 +323,13 @@ async def test_connections_whose_sessions_are_all_ended_later_wait_longer_than_t
         harness = all_.harness
         assert isinstance(harness, DiscordHarness)
         fake = harness.fake
-        fake.gateway.identify_seconds = 0.5
+        await (queue := Queue(all_)).watched()
         node = await all_.begin("first", IMPATIENT, OUTSPOKEN_DISCORD__SHARDS=f"{shards}")
         await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)})
-        begun, waited = len(fake.gateway.of(Op.IDENTIFY)), kept_waiting()
         fake.gateway.invalidate(resumable=False)
         await until(lambda: not fake.gateway.live)
-        took = await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)})
-        waited = kept_waiting() - waited
-        print(f"all are there after {took:.1f} s, {len(fake.gateway.of(Op.IDENTIFY)) - begun} sessions were begun")
-        assert took - waited < 1.1 * shards + 12
-        assert fake.gateway.crowded == 0
+        await until(lambda: {one.shard for one in fake.gateway.live} == {*range(shards)})
+        await queue.judge(len(fake.gateway.of(Op.IDENTIFY)), QUICK_MS, 1)
         assert "adapter.deaf" not in node.log.read_text()
         all_.sound()
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.chats.slack_harness import SlackHarness
 from tests.databases import new_database
-from tests.several.support import Talks, cluster
+from tests.several.support import PATIENT_SECONDS, Talks, cluster
 from tests.several.test_doors import named
 from tests.several.test_watching import Stream
 
@@ -55,7 +55,7 @@ async def test_whoever_asked_at_a_suspended_gateway_is_told_that_it_goes_on_and_
             asked = len(all_.harness.model.requests)
             first.signal(signal.SIGCONT)
             went_on = time.monotonic()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENT_SECONDS):
                 while len(ends) < 4:
                     await asyncio.sleep(0.05)
             told = time.monotonic() - went_on
@@ -99,7 +99,7 @@ async def test_the_sockets_of_a_suspended_gateway_change_the_order_of_no_chat(da
         before = list(slack.sockets.open)
         nodes[0].signal(signal.SIGSTOP)
         await all_.even(1)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENT_SECONDS):
             while all(one in before for one in slack.sockets.open):
                 await asyncio.sleep(0.05)
         assert all(one in slack.sockets.open for one in before)
@@ -107,12 +107,12 @@ async def test_the_sockets_of_a_suspended_gateway_change_the_order_of_no_chat(da
         for _ in range(4):
             talks.say_everywhere()
             await asyncio.sleep(0.5)
-        await talks.all_answered(60)
+        await talks.all_answered()
         talks.judge()
         nodes[0].signal(signal.SIGCONT)
         talks.say_everywhere()
         await all_.even(2)
         talks.say_everywhere()
-        await talks.all_answered(60)
+        await talks.all_answered()
         talks.judge()
         all_.sound()

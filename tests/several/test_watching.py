@@ -14,6 +14,7 @@ import pytest
 
 from gateway.several.together import CUT_OFF_SECONDS
 from tests.databases import new_database
+from tests.pressure import Unhindered
 from tests.several.support import PATIENT_SECONDS, Cluster, Node, cluster
 from tests.several.test_doors import Page, named
 from tests.storage.test_postgres_ways import server
@@ -195,26 +196,30 @@ async def test_who_watches_at_a_gateway_that_is_cut_off_is_told_soon_and_led_to_
     database = await new_database(postgres_server, template="migrated")
     with cable(database) as (url, way):
         async with cluster(tmp_path, "telegram", database) as all_:
-            first = await all_.begin("first", OUTSPOKEN_STORAGE__URL=url)
-            second = await all_.begin("second")
+            holds = {"OUTSPOKEN_MODEL__STALL_SECONDS": "120"}
+            first = await all_.begin("first", OUTSPOKEN_STORAGE__URL=url, **holds)
+            second = await all_.begin("second", **holds)
             await all_.even(2)
             (name,) = await named(all_, 2, 1, "web/page")
             (talk,) = await named(all_, 2, 1)
             here, there = Page(first, name), Page(second, name)
-            stream = Stream(first, talk, f"slow {WORDS}", "watched")
+            stream = Stream(first, talk, f"hold {WORDS}", "watched")
             page, asking = asyncio.create_task(here.watch()), asyncio.create_task(stream.watch())
-            await there.say(f"slow {WORDS}")
+            await there.say(f"hold {WORDS}")
             await asyncio.gather(here.until("word2"), stream.until("word2"))
             way.silent = True
-            await here.until(AWAY, SOON_SECONDS)
-            async with asyncio.timeout(CUT_OFF_SECONDS + SOON_SECONDS):
-                await asyncio.gather(page, asking)
+            cut_off = Unhindered()
+            await here.until(AWAY)
+            assert cut_off.seconds < SOON_SECONDS
+            await asyncio.gather(page, asking)
+            assert cut_off.seconds < CUT_OFF_SECONDS + 2 * SOON_SECONDS
+            all_.harness.model.released.set()  # it is not over before they are told
             assert way.silent, "their streams have ended, and they may come again elsewhere"
             assert stream.last["outspoken"]["exit"] == "left_open"
             assert AWAY in stream.told
-            again = Stream(second, talk, f"slow {WORDS}", "watched")
+            again = Stream(second, talk, f"hold {WORDS}", "watched")
             await again.watch()
-            assert again.text.strip() == WORDS
+            assert again.text.strip() == f"{WORDS} end"
             assert stream.text.split("\n\n[")[0].strip() in WORDS, "and what was shown was true"
             way.silent = False
             await all_.even(2)

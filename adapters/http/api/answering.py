@@ -18,7 +18,7 @@ from adapters.contract.base import Ended, Follower, LeftOpen, Queued, Showing, S
 from adapters.http.api.beside import with_data
 from adapters.http.api.spelling import ApiJob, Spelling
 from adapters.http.api.spoken import queue_comment, status_comment
-from adapters.http.api.truth import is_begun, left_problem, not_begun, problem_of, shown
+from adapters.http.api.truth import failure_of, is_begun, left_problem, shown
 from adapters.http.common import Problem, error_object, problem_response
 from adapters.http.errorsas import ErrorsAs
 from agent_core.ports import Clock, Ids
@@ -264,9 +264,7 @@ def failure(job: ApiJob, sight: Sight | None) -> Problem | None:
         return None
     match sight:
         case Ended():
-            if (problem := not_begun(sight)) is not None or job.errors is not ErrorsAs.STATUS:
-                return problem
-            return problem_of(sight, job.asked.session)
+            return failure_of(sight, job.asked.session, job.errors, keyed=job.keyed)
         case LeftOpen() if job.errors is ErrorsAs.STATUS:
             return left_problem(sight, job.asked.session, keyed=job.keyed)
         case _:

@@ -169,7 +169,16 @@ def is_cut(text: str) -> bool:
     return True
 
 
-def not_begun(ended: Ended) -> Problem | None:
+def failure_of(ended: Ended, session: str, errors: ErrorsAs, *, keyed: bool) -> Problem | None:
+    """The error that a turn's end is for whoever asked; None if there is something to tell. Whoever asks again under the same key is told the same."""
+    if (problem := _not_begun(ended)) is not None:
+        problem = replace(problem, facts=facts_of(ended, session))
+    elif errors is ErrorsAs.STATUS:
+        problem = problem_of(ended, session)
+    return replace(problem, in_vain=True) if problem is not None and keyed else problem
+
+
+def _not_begun(ended: Ended) -> Problem | None:
     """The error for a message for which no model was ever asked, or of whose end nothing is left, for whoever asked; None if there is
     something to tell."""
     if isinstance(ended.exit, exits.InternalError) and ended.exit.reason is NotStarted.GONE:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from typing import get_args, get_origin
 
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import is_typeddict
@@ -58,6 +59,8 @@ class _Schemas:
         """The schema of a shape: a reference, if it has a name."""
         if isinstance(shape, dict):
             return shape
+        if get_origin(shape) is list:
+            return {"type": "array", "items": self.of(get_args(shape)[0])}
         if not is_typeddict(shape):
             return {"type": "object"}
         schema: dict[str, Json] = TypeAdapter(shape).json_schema(ref_template=REFERENCE)

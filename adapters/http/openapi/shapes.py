@@ -325,7 +325,7 @@ class LinkToRead(TypedDict):
     """Which link, and behind which message."""
 
     link: Annotated[str, StringConstraints(max_length=200)]
-    behind: NotRequired[int]
+    behind: NotRequired[Annotated[int, Field(ge=0, lt=2**53)]]
     """The number of the last message that is there already."""
 
 

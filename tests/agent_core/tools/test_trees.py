@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest import pathlib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -131,3 +132,10 @@ def test_a_walk_finds_what_was_made(
     assert sorted(one.path for one in below(top)) == made
     remove_tree(top)
     assert not top.exists()
+
+
+def test_what_a_killed_run_of_tests_has_left_of_such_folders_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    (old := tmp_path / "pytest-0").mkdir()
+    dig(old)
+    pathlib.rm_rf(old)
+    assert not old.exists()

@@ -71,11 +71,6 @@ class Gateway:
         """How many sessions may still be begun today."""
         self.max_concurrency = 1
         """How many shards may identify at once, those of different remainders."""
-        self.identify_seconds = 0.0
-        """Shards of one remainder that identify sooner one after the other are refused. None of the tests waits but those who are about it."""
-        self.crowded = 0
-        """How many were."""
-        self._identified: dict[int, float] = {}
         world.outlet = self.tell
 
     # --- what there is to see ---
@@ -333,12 +328,9 @@ class Gateway:
         if refusal is not None:
             return connection.close(refusal)
         shard, shards = _read_shard(data.get("shard"))
-        now, bucket = time.monotonic(), shard % self.max_concurrency
-        if now - self._identified.get(bucket, float("-inf")) < self.identify_seconds or not self.starts_left:
+        if not self.starts_left:
             # https://docs.discord.com/developers/events/gateway#rate-limiting: "your session will be invalidated"
-            self.crowded += 1
             return connection.send(frame(Op.INVALID_SESSION, data=False))
-        self._identified[bucket] = now
         self.starts_left -= 1
         intents = data["intents"]
         assert isinstance(intents, int)
