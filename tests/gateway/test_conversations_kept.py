@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromChat, SessionKey
@@ -80,7 +80,6 @@ KINDS = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=40)
 @given(KINDS, KINDS)
 def test_two_consents_have_one_name_only_if_they_cover_the_same(one: Kind, other: Kind) -> None:
     assert (name_of(one) == name_of(other)) is (one == other)
@@ -93,7 +92,6 @@ def test_whose_share_a_message_counts_in_is_said_by_the_platform_or_the_door() -
 # ---------------------------------------------------------------------- what is held
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10**13), st.text(max_size=20))
 def test_what_is_held_is_read_as_it_was_stored(due: int, text: str) -> None:
     held = HeldMessage(due, text)

@@ -117,7 +117,7 @@ async def test_a_turn_that_is_open_is_waited_for_and_who_they_are_is_forgotten_l
             (tmp_path / place / forgetting.folder_name(name)).mkdir(parents=True)
     found = await of(kept, tmp_path).finish(JOB)
     looks = ["looks at turns", "waits", "quiet"] * 2
-    assert kept.did[: len(looks) + 2] == ["quiet", *looks, "looks at turns"]
+    assert kept.did[: len(looks) + 3] == ["remove_planned", "quiet", *looks, "looks at turns"]
     assert [one for one in kept.did if one in ("remove_turns", "remove_the_rest", "end")] == [
         "remove_turns",
         "remove_the_rest",

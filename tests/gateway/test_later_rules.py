@@ -124,7 +124,7 @@ class Gateway:
     async def named(self, _: str) -> list[ScheduleRow]:
         return [*self.rows.values()]
 
-    async def put(self, row: ScheduleRow) -> None:
+    async def put(self, row: ScheduleRow, _turn: str = "") -> None:
         if row.state is ScheduleState.DONE:
             self.order.append("over")
             if self.conflicts:

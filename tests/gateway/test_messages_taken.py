@@ -81,7 +81,7 @@ class Door:
     def hears(self, said: FromChat) -> None:
         self.reworded.append(str(said.input[0].content))
 
-    async def accept(self, inbound: FromChat, *, cursor: object, busy: object) -> Ticket:
+    async def accept(self, inbound: FromChat, *, cursor: object, busy: object, only_new: bool) -> Ticket:
         if self.refusals:
             raise self.refusals.pop(0)
         refused = [one.refused for one in inbound.chat.attachments]

@@ -100,7 +100,7 @@ class World:
     async def named(self, prefix: str) -> list[ScheduleRow]:
         return [one for name, one in self.rows.items() if name.startswith(prefix)]
 
-    async def put(self, row: ScheduleRow) -> None:
+    async def put(self, row: ScheduleRow, _turn: str = "") -> None:
         known = self.rows.get(row.schedule)
         assert known is None or row.rev == known.rev + 1, "somebody else may have changed it meanwhile"
         self.rows[row.schedule] = row

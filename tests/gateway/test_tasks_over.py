@@ -37,7 +37,7 @@ class Schedules:
     async def one(self, _: str) -> ScheduleRow | None:
         return self.row
 
-    async def put(self, row: ScheduleRow) -> None:
+    async def put(self, row: ScheduleRow, _turn: str = "") -> None:
         assert self.row is not None
         if self.moves:
             self.moves -= 1

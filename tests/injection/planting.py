@@ -70,7 +70,7 @@ class _Rows:
     async def of(self, key: str, *kinds: str) -> list[ScheduleRow]:
         return [row for row in self.rows.values() if row.session_key == key and row.kind in kinds]
 
-    async def put(self, row: ScheduleRow) -> None:
+    async def put(self, row: ScheduleRow, _turn: str = "") -> None:
         self.rows[row.schedule] = row
 
 
