@@ -66,8 +66,8 @@ def unlike(nodes: Sequence[Table]) -> Iterator[tuple[str, str]]:
         for answers in (True, False)
     }
     for node in met[False] if met[True] else ():
-        what = f"Gateway {node} has had nothing from the model in its last turns, and gateway {_listed(met[True])} has."
-        yield what, "Look at its way there (network, proxy, names). Told to stop, it leaves its chats to the others."
+        what = f"Gateway {node} got nothing from the model in its last turns, while others did ({_listed(met[True])})."
+        yield what, "Check its network, its proxy and its name server. If you stop it, the others take over its chats."
     here = [one for one in nodes if one.get("here")]
     for mine, theirs in ((mine, theirs) for mine in here for theirs in nodes):
         if mine.get("version") != theirs.get("version"):

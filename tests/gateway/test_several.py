@@ -200,7 +200,7 @@ def test_who_gets_nothing_from_the_model_is_named_where_another_one_does() -> No
 
     away = "the model does not answer there"
     assert [told(*some).count(away) for some in ((True, None), (False, False, None), (True, False))] == [0, 2, 1]
-    what = "Gateway 2 has had nothing from the model in its last turns, and gateway 1, 3 has."
+    what = "Gateway 2 got nothing from the model in its last turns, while others did (1, 3)."
     assert what in told(True, False, True, None)
     assert "last turns" not in told(False, False, None) + told(True, None, True)
 
