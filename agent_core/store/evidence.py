@@ -7,9 +7,11 @@ database belongs to others. Nothing is joined that could be missing: what an aud
 from __future__ import annotations
 
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from sqlalchemy import (
@@ -38,6 +40,8 @@ from agent_core.store.database.ownership import LIVES
 from agent_core.store.deliveries.rows import DeliveryRow, made_for
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import CursorRow, InboxRow, InboxState
+from agent_core.store.keeping.packing import is_whole
+from agent_core.store.keeping.pieces import GONE, read
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState, timed
@@ -55,6 +59,8 @@ CURSORS = 500
 """So many positions are read at a time."""
 CALLS = 500
 """So many model calls."""
+PIECES_BYTES = 4 * 1024 * 1024
+"""So much of pieces is read at once."""
 OPEN_MOST = 500
 """So many open turns, and so many waiting messages, are looked at in one pass."""
 
@@ -122,6 +128,18 @@ class MessageEvidence:
     """When messages that came after it had come: by then it had as well. None if none did, or it does not wait."""
     beside: tuple[int, ...] = ()
     """When those just before and behind it came; asked only of one that says it came long after its turn had ended. All in ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceEvidence:
+    """Something large that was cut out of messages and journals (`packing`)."""
+
+    number: int
+    size: int
+    """Bytes."""
+    whole: bool
+    """Its content is the one that it was stored with; also if that was removed since."""
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +234,14 @@ class EvidenceReads(StoreReading):
         query = t.TURN.query.where(_u.turn.in_(union_all(*map(select, each)))).order_by(*order)
         return await self._page(query.limit(limit), t.TURN.make, *order)
 
+    async def undated(self) -> EvidencePage[TurnRow]:
+        """Turns that are closed, and do not say when: in the order of their closing they are nowhere."""
+        each = [
+            select(_u.turn).where(one, _u.closed_at.is_(None)).limit(OPEN_MOST).subquery().c.turn for one in _CLOSED
+        ]
+        query = t.TURN.query.where(_u.turn.in_(union_all(*map(select, each))))
+        return await self._page(query.order_by(_u.opened_at, _u.turn), t.TURN.make, _u.opened_at, _u.turn)
+
     async def undelivered(self) -> EvidencePage[TurnRow]:
         """Closed turns with a part that is still to be sent or changed."""
         # not distinct: for that SQLite reads all parts in the order of their origins
@@ -266,6 +292,11 @@ class EvidenceReads(StoreReading):
         """Those of these turns that are there."""
         query = select(_u.turn).where(_u.turn.in_(sorted(set(turns))))
         return frozenset(str(row[0]) for row in await self._asks.all(query))
+
+    async def stored(self, numbers: Sequence[int]) -> frozenset[int]:
+        """Those of these messages that are there."""
+        query = select(_i.id).where(_i.id.in_(sorted(set(numbers))))
+        return frozenset(int(row[0]) for row in await self._asks.all(query)) if numbers else frozenset()
 
     async def of_turn(self, turn: TurnRow) -> TurnEvidence:
         """All that is stored of a turn. A journal that cannot be read is told as such."""
@@ -414,6 +445,19 @@ class EvidenceReads(StoreReading):
                 return turn
         return None
 
+    async def pieces(self, after: int, limit: int) -> list[PieceEvidence]:
+        """The next ones behind a number, `limit` at most: as many as have a few MiB together, and one at least."""
+        p = t.pieces.c
+        sizes = await self._asks.all(select(p.piece, p.size).where(p.piece > after).order_by(p.piece).limit(limit))
+        if not sizes:
+            return []
+        running = accumulate(int(row[1]) for row in sizes)
+        last = max(
+            [int(sizes[0][0]), *(int(row[0]) for row, sum_ in zip(sizes, running, strict=True) if sum_ <= PIECES_BYTES)]
+        )
+        query = select(p.digest, p.form, p.stored, p.how, p.piece, p.size, p.at)
+        return await self._asks.made(query.where(p.piece > after, p.piece <= last).order_by(p.piece), _piece_seen)
+
     async def ledger(self, newest: int) -> LedgerEvidence:
         """The pots of model calls, with their calls; of these so many of the latest, and the pots that count longer than since then. 0: all."""
         found = (
@@ -425,7 +469,9 @@ class EvidenceReads(StoreReading):
         opened = await self._asks.made(t.RESERVATION.query.where(_UNDER_WAY), t.RESERVATION.make)
         before, spent = await self._pots(since, opened), defaultdict[PotKey, Amount](Amount)
         async for calls in self._calls(first, since):
-            for key, used in spent_by(one for one in calls if one.state is ReservationState.SETTLED).items():
+            with self._asks.sense():
+                used_by = spent_by(one for one in calls if one.state is ReservationState.SETTLED)
+            for key, used in used_by.items():
                 spent[key] += used
         steady = before == await self._pots(since, opened)
         return LedgerEvidence(tuple(before.values()), tuple(opened), spent, steady, since)
@@ -444,7 +490,9 @@ class EvidenceReads(StoreReading):
 
     async def _pots(self, since: int, opened: Sequence[ReservationRow]) -> dict[PotKey, PotRow]:
         """Those that count longer than until then, and those of these calls."""
-        b, keys = t.budgets.c, sorted({key for one in opened for key in one.keys})
+        b = t.budgets.c
+        with self._asks.sense():
+            keys = sorted({key for one in opened for key in one.keys})
         which = [and_(~self._asks.begins(b.scope, DAILY), *((b.until > since,) if since else ()))]
         which += [among((b.scope, b.window), keys)] if since and keys else []
         rows = [row for one in which for row in await self._asks.made(t.POT.query.where(one), t.POT.make)]
@@ -497,20 +545,30 @@ class EvidenceReads(StoreReading):
         """When the last of the newest messages came, ms; 0 if there is none."""
         return max(await self._came(_i.id > 0, _i.id.desc()), default=0)
 
-    async def numbers_before(self, at: int) -> tuple[int, int]:
-        """The numbers of the last message and of the last part that were there at a time, as far as the newest thousand tell."""
+    async def numbers_before(self, at: int) -> tuple[int, int, int]:
+        """The numbers of the last message, part and piece that were there at a time, as far as the newest thousand of each tell."""
         heard = select(_i.id, _i.received_at).order_by(_i.id.desc()).limit(1_000).subquery()
         shown = select(_d.id, _d.at).order_by(_d.id.desc()).limit(1_000).subquery()
+        p = t.pieces.c
+        cut = select(p.piece.label("id"), p.at).order_by(p.piece.desc()).limit(1_000).subquery()
         found: list[int] = []
-        for newest, when in ((heard, heard.c.received_at), (shown, shown.c.at)):
+        for newest, when in ((heard, heard.c.received_at), (shown, shown.c.at), (cut, cut.c.at)):
             least = select(func.coalesce(func.min(newest.c.id), 1) - 1).where(when >= at)
             found.append(int((await self._asks.all(least))[0][0]))
-        return found[0], found[1]
+        return found[0], found[1], found[2]
 
 
 def _answers(inbox: int) -> list[str]:
     """Under which origins a chat was shown something because of a message that is no turn's."""
     return [f"{kind}:{inbox}" for kind in ("inbox", "queue", "forget", "reword")]
+
+
+def _piece_seen(row: Row[*tuple[Any, ...]]) -> PieceEvidence:
+    try:
+        whole = row[3] == GONE or is_whole(read(row))
+    except (ValueError, zlib.error):
+        whole = False
+    return PieceEvidence(int(row[4]), int(row[5]), whole, int(row[6]))
 
 
 def _kept_part(row: Sequence[Any]) -> KeptPart:

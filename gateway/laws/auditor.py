@@ -23,13 +23,15 @@ from agent_core.store.evidence import CURSORS, Cursor, EvidencePage, EvidenceRea
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow, TurnState
 from gateway.laws.law import Breach, Law, Viewpoint
-from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_times, of_times_to_come
+from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_pieces, of_times, of_times_to_come
 from gateway.laws.outside import of_cursors, of_hooks
-from gateway.laws.shown import OPEN, doubled, of_part, of_shown, orphan, waits
+from gateway.laws.shown import OPEN, answers_message, doubled, of_part, of_shown, orphan, unasked, waits
 from gateway.laws.turns import of_turn
 
 PAGE = 20
 """So many turns, messages or parts are read at a time."""
+PIECES = 200
+"""So many pieces at most."""
 SETTLES_MS = 10_000
 """What ended only just now is looked at once more in the next pass: others that are stored behind it may have ended before it."""
 BEHIND = 500
@@ -61,6 +63,7 @@ class Watermark:
     turns: Cursor = (-1, "")
     messages: int = 0
     parts: int = 0
+    pieces: int = 0
 
 
 @dataclass(slots=True)
@@ -93,10 +96,11 @@ class Auditor:
         """Everything that is open, and what ended behind `since`. Raises `StorageUnavailable`."""
         found = Audited(mark=since)
         await self._confirmed(found, self._others)
-        for turn in self._sensible(found, await self.reads.open_turns()):
-            await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
-            found.turns += 1
-            await self.rest(1)
+        for turns in (await self.reads.open_turns(), await self.reads.undated()):
+            for turn in self._sensible(found, turns):
+                await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
+                found.turns += 1
+                await self.rest(1)
         for message in self._sensible(found, await self.reads.waiting()):
             await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
             found.messages += 1
@@ -107,6 +111,7 @@ class Auditor:
         await self._ended_turns(found)
         await self._messages(found)
         await self._parts(found)
+        await self._pieces(found)
         return found
 
     async def _ended_turns(self, found: Audited) -> None:
@@ -139,6 +144,12 @@ class Auditor:
             await self.rest(len(page.keys))
         if open_from is not None:  # what is under way is looked at again when it has arrived
             found.mark = replace(found.mark, parts=max(open_from - 1, found.mark.parts - BEHIND))
+
+    async def _pieces(self, found: Audited) -> None:
+        while page := await self.reads.pieces(found.mark.pieces, PIECES):
+            found.breaches += of_pieces(page)[: MOST - len(found.breaches)]
+            found.mark = replace(found.mark, pieces=page[-1].number)
+            await self.rest(len(page))
 
     def _sensible(self, found: Audited, page: EvidencePage[T]) -> Sequence[T]:
         """The rows of a page; of those that stand for nothing, it is told."""
@@ -202,6 +213,11 @@ class Auditor:
             found += [*of_part(one), *waits(one, one.row.at, self.moment)]
             turn = behind(one.row.origin)  # what is said beside a turn belongs to it
             found += orphan(one) if turn.startswith(TURNS) and turn not in known else ()
+        answered = {one.id: number for one in beside if (number := answers_message(one)) is not None}
+        stored = await self.reads.stored(tuple(answered.values()))
+        for one in beside:
+            if (number := answered.get(one.id)) is not None and number not in stored:
+                found += unasked(one, number, self.moment)
         return found
 
     async def _others(self) -> list[Breach]:

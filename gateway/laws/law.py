@@ -55,7 +55,7 @@ class Law(StrEnum):
     GIVEN_UP = "given_up"
     """A part is recorded as failed or left out, or a message to a webhook as given up, and no cause is."""
     CHANGED = "changed"
-    """A part is not what it was when it was sent: content and fingerprint do not agree."""
+    """A part is not what it was when it was sent, or a large text or file when it was stored: content and fingerprint do not agree."""
     OTHER_WORDS = "other_words"
     """A part that was delivered says something else than the turn; or a message something else than what its turn was asked."""
     GAP = "gap"

@@ -9,7 +9,7 @@ from itertools import product
 from adapters.contract.contents import decode
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Measure
-from agent_core.store.evidence import LONG_MS, KeptPart, LedgerEvidence, MessageEvidence
+from agent_core.store.evidence import LONG_MS, KeptPart, LedgerEvidence, MessageEvidence, PieceEvidence
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.turns.rows import TurnState
@@ -161,16 +161,24 @@ def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
         if told != counted:
             words = f"Budget {pot.scope} says that {told} {what} are held; its open calls hold {counted}."
             yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
-        # none of its calls can be pruned yet, and all of them were counted
-        whole = pot.window > 0 and moment.now - pot.window < KEPT_MS and pot.window > seen.since
+        whole = _all_known(pot.window, seen, moment)
         told, counted = level.spent.of(measure), seen.spent.get(key, Amount()).of(measure)
         if counted > told or (whole and counted < told):
             words = f"Budget {pot.scope} says that {told} {what} are spent; its calls used {counted}."
             yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
+    for key in sorted(seen.spent.keys() - known.keys()):
+        if _all_known(key[1], seen, moment) and seen.spent[key] != Amount():
+            words = f"Calls used {seen.spent[key].tokens} tokens of budget {key[0]}, which is not there."
+            yield Breach(Law.SPENT, words, key[0])
     for key in sorted(held.keys() - known.keys()):
         if held[key].tokens:
             words = f"Calls hold {held[key].tokens} tokens in budget {key[0]}, which is not there."
             yield Breach(Law.SPENT, words, key[0])
+
+
+def _all_known(window: int, seen: LedgerEvidence, moment: Viewpoint) -> bool:
+    """Of what began then, neither a call nor a budget can be pruned yet, and all of its calls were counted."""
+    return window > 0 and moment.now - window < KEPT_MS and window > seen.since
 
 
 def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str = "") -> Iterator[Breach]:
@@ -179,6 +187,16 @@ def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str 
         if one.row.state in OPEN and not one.row.gone and (file := decode(one.row.want).file) and not there(file):
             words = f"Part {one.row.key} is to send a file that is not on the disk any more."
             yield Breach(Law.NO_FILE, words, one.row.key, chat, one.row.at)
+
+
+def of_pieces(pieces: Sequence[PieceEvidence]) -> list[Breach]:
+    """What is stored once for many is what its digest says; it is written once and never changed."""
+    words = "Piece {} of what is large in messages and answers ({} bytes) is not what it was when it was stored."
+    return [
+        Breach(Law.CHANGED, words.format(one.number, one.size), f"piece {one.number}", "", one.at)
+        for one in pieces
+        if not one.whole
+    ]
 
 
 def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Breach]:

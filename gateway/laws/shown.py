@@ -24,7 +24,7 @@ from adapters.text.styled import Styled
 from agent_core.failures.exits import InterruptedByRestart
 from agent_core.failures.notices import RESTORED
 from agent_core.messages import InputMessage, words_of
-from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, made_for
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, behind, made_for
 from agent_core.store.evidence import KeptPart, TurnEvidence
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
 from agent_core.turn.view import TEXTS, BubbleKind, View, view
@@ -35,6 +35,8 @@ from gateway.queues.inbox import decode as decode_message
 
 OPEN = (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)
 GROWS = "grows:"
+ANSWERS = "inbox"
+"""How the origin of an answer to a message begins that is no turn's; its number follows."""
 _WORD = re.compile(r"[^\W_]+")
 _TOP = re.compile(r"(?:>\d+)+\Z")
 _WORDS = (ContentKind.TEXT, ContentKind.NOTICE)
@@ -99,6 +101,19 @@ def orphan(part: KeptPart) -> Iterator[Breach]:
     """The law of a part whose turn is not there."""
     words = f"Part {part.row.key} was shown for turn {part.row.origin}, which is not there."
     yield Breach(Law.LOST, words, part.row.key, "", part.row.at)
+
+
+def answers_message(part: KeptPart) -> int | None:
+    """The number of the message that it answers beside any turn, such as a command; None if it answers none."""
+    kind, _, number = behind(part.row.origin).partition(":")
+    return int(number) if kind == ANSWERS and number.isdecimal() else None
+
+
+def unasked(part: KeptPart, number: int, moment: Viewpoint) -> Iterator[Breach]:
+    """The law of a part whose message is not there, though neither is old enough to be removed."""
+    if moment.now - part.row.at <= KEPT_MS:
+        words = f"Part {part.row.key} answers message {number}, which is not there."
+        yield Breach(Law.LOST, words, part.row.key, "", part.row.at)
 
 
 def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:

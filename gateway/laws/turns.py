@@ -97,6 +97,11 @@ def asked_by(turn: TurnRow) -> Sequence[tuple[str, str]]:
 def _place(seen: TurnEvidence) -> Iterator[Breach]:
     """Turns follow each other as their messages did."""
     turn, before = seen.turn, seen.before
+    if turn.follows >= turn.number:
+        words = (
+            f"Turn {turn.number} of the conversation says that it follows turn {turn.follows}, which comes no sooner."
+        )
+        yield breach(seen, Law.MISPLACED, words)
     if before is None:
         return
     if before.number != turn.number - 1:

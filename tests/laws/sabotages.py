@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
+from zlib import compress
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -228,6 +229,18 @@ def a_journal_is_not_there(conn: Connection) -> None:
 
 def an_exit_is_not_there(conn: Connection) -> None:
     conn.execute(delete(t.journal).where(*_rows(_first(conn, long_turn(conn))), _j.kind == "TurnEnded"))
+
+
+def a_turn_says_that_it_is_closed(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.state == "open").values(state="closed"))
+
+
+def a_turn_does_not_say_when_it_ended(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(closed_at=None))
+
+
+def a_turn_follows_one_that_is_still_to_come(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(follows=999))
 
 
 def an_exit_is_there_twice(conn: Connection) -> None:
@@ -454,6 +467,29 @@ def a_budget_forgot_what_was_spent(conn: Connection) -> None:
     conn.execute(update(t.budgets).where(t.budgets.c.scope.not_like("daily:%")).values(spent_tokens=1))
 
 
+def a_budget_is_not_there(conn: Connection) -> None:
+    conn.execute(delete(t.budgets).where(t.budgets.c.scope.not_like("daily:%")))
+
+
+def what_a_call_was_paid_from_cannot_be_read(conn: Connection) -> None:
+    conn.execute(update(t.reservations).values(pots="[[day"))
+
+
+def a_file_or_a_long_text_is_another(conn: Connection) -> None:
+    row = one(conn, select(t.pieces.c.digest).where(t.pieces.c.how == "zlib"))
+    conn.execute(update(t.pieces).where(t.pieces.c.digest == row[0]).values(stored=compress(b"something else")))
+
+
+def a_long_text_cannot_be_unpacked(conn: Connection) -> None:
+    row = one(conn, select(t.pieces.c.digest).where(t.pieces.c.how == "zlib"))
+    conn.execute(update(t.pieces).where(t.pieces.c.digest == row[0]).values(stored=b"x"))
+
+
+def what_was_asked_by_a_command_is_not_there(conn: Connection) -> None:
+    row = one(conn, select(_i.id).where(_i.lane == "command"))
+    conn.execute(delete(t.inbox).where(_i.id == row[0]))
+
+
 def a_budget_counted_money_that_nobody_spent(conn: Connection) -> None:
     conn.execute(update(t.budgets).where(t.budgets.c.scope.not_like("daily:%")).values(spent_nanos=5_000))
 
@@ -547,6 +583,14 @@ def the_answers_of_two_turns_have_changed_their_places(conn: Connection) -> None
 
 
 ALL = (
+    Sabotage(Law.UNENDED, a_turn_says_that_it_is_closed, "middle"),
+    Sabotage(Law.UNENDED, a_turn_does_not_say_when_it_ended),
+    Sabotage(Law.MISPLACED, a_turn_follows_one_that_is_still_to_come),
+    Sabotage(Law.SPENT, a_budget_is_not_there),
+    Sabotage(Law.UNREADABLE, what_a_call_was_paid_from_cannot_be_read),
+    Sabotage(Law.CHANGED, a_file_or_a_long_text_is_another),
+    Sabotage(Law.CHANGED, a_long_text_cannot_be_unpacked),
+    Sabotage(Law.LOST, what_was_asked_by_a_command_is_not_there),
     Sabotage(Law.STRANDED, a_message_that_waits_comes_in_ten_years, "middle", later_ms=DAY_MS // 2),
     Sabotage(Law.MISPLACED, a_message_came_after_its_turn),
     Sabotage(Law.LOST, a_message_is_of_another_person),

@@ -8,9 +8,13 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import create_engine
 
 from agent_core.limits.budgets import Amount, BudgetRefused, Granted, Level, Pot
 from agent_core.limits.spend import Budget, Measure
+from agent_core.store import tables as t
+from agent_core.store.budgets.rows import PotRow, ReservationRow, ReservationState
+from agent_core.store.budgets.sql import release
 from agent_core.store.store import Conflict, Fenced, Store
 from tests.store.support import FakeClock, child, opened, session_of, take_over
 
@@ -107,6 +111,24 @@ async def test_what_a_dead_process_held_counts_as_used_and_is_said_to_be_estimat
         assert await store.budgets.levels(KEYS) == dict.fromkeys(KEYS, expected)
         await take_over(store)
         assert await store.budgets.levels(KEYS) == dict.fromkeys(KEYS, expected)
+
+
+@pytest.mark.parametrize("pots", ['[["gone",1000]]', "[[day", "7", '[["day:all",1000],["gone",0]]'])
+def test_a_budget_that_is_gone_or_makes_no_sense_ends_no_start_and_the_others_are_settled(pots: str) -> None:
+    engine = create_engine("sqlite://")
+    with engine.begin() as conn:
+        t.metadata.create_all(conn)
+        t.POT.add(conn, [t.POT.values(PotRow("day:all", 1_000, 2_000, held_tokens=30))])
+        held = ReservationRow("t_1:1", "s", 1, ReservationState.OPEN, pots, 10, 0, 0, 0, estimated=False, at=5)
+        sound = replace(held, call="t_1:2", pots='[["day:all",1000]]', held_tokens=20)
+        t.RESERVATION.add(conn, [t.RESERVATION.values(one) for one in (held, sound)])
+        release(conn, {1}, 2)
+        (pot,) = [t.POT.make(row) for row in conn.execute(t.POT.query)]
+        calls = [t.RESERVATION.make(row) for row in conn.execute(t.RESERVATION.query)]
+    assert {one.state for one in calls} == {ReservationState.SETTLED}
+    mine = 10 if "day:all" in pots else 0
+    assert pot.level.spent == pot.level.estimated == Amount(20 + mine)
+    assert pot.level.held == Amount(10 - mine)
 
 
 async def test_what_a_living_process_holds_is_left_alone(postgres: str) -> None:

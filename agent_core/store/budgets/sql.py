@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, select
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts, Needs
 from agent_core.store.budgets.ops import settle
-from agent_core.store.budgets.rows import ReservationState
+from agent_core.store.budgets.rows import ReservationRow, ReservationState
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
 from agent_core.store.database.mapping import Fact
@@ -72,15 +72,24 @@ def holders(conn: Connection) -> set[int]:
 def release(conn: Connection, dead: Collection[int], node: int) -> None:
     """Settle what dead nodes held, as if it had been used: how far their calls went, nobody knows.
 
-    So a process that dies again and again cannot make a budget run away. No level is warned of here; the next call is.
+    So a process that dies again and again cannot make a budget run away. No level is warned of here; the next call is. No start ends because
+    of a budget that is not there, or cannot be read: the auditor tells of both.
     """
     facts = Facts(node)
     found = [t.RESERVATION.make(row) for row in conn.execute(_HELD_BY, {"nodes": sorted(dead)}).all()]
-    _load_pots(conn, {key for row in found for key in row.keys}, facts)
+    keys = {row.call: _readable(row) for row in found}
+    _load_pots(conn, {key for some in keys.values() for key in some}, facts)
     for row in found:
-        for key in row.keys:
-            pot = facts.pots[key]
+        for pot in (facts.pots[key] for key in keys[row.call] if key in facts.pots):
             pot.row = pot.row.filled(pot.row.level.settled(row.held, row.held, estimated=True), pot.row.at)
         facts.reservations[row.call] = Fact(row, row)
         settle(facts.reservations[row.call], row.held, estimated=True, at=row.at)
     store(conn, facts)
+
+
+def _readable(row: ReservationRow) -> tuple[tuple[str, int], ...]:
+    """The pots of a call, as far as anybody can say."""
+    try:
+        return row.keys
+    except (ValueError, TypeError):
+        return ()

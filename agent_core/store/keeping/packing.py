@@ -220,6 +220,11 @@ def _piece(form: PieceForm, content: bytes) -> Piece:
     return Piece(hashlib.sha256(form.value.encode() + b"\0" + content).digest(), form, content)
 
 
+def is_whole(piece: Piece) -> bool:
+    """Its content is the one that it was stored with."""
+    return _piece(piece.form, piece.content).digest == piece.digest
+
+
 def _digests(run: bytes) -> list[bytes]:
     return [run[at : at + DIGEST_BYTES] for at in range(0, len(run), DIGEST_BYTES)]
 
