@@ -214,21 +214,18 @@ async def serving(
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
-        for work in (warmed(client, store), _of_page(config.model, hub, store, clock, signals), keeper.run()):
-            hub.keep(work)  # what an earlier process left is taken up behind the open port, beside what is new
+        hub.keep(partial(warmed, client, store), "warming")
+        hub.keep(partial(_titles, config.model, hub, store, clock, signals), "titles")
+        hub.keep(partial(_temporary, hub, clock), "temporary")
+        hub.keep(
+            keeper.run, "keeper"
+        )  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats, hub.portion))
         for one in (quotas, alerter, soundness, laws):
             await stack.enter_async_context(one.running())
         await _tells_others(url, config, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
-
-
-async def _of_page(model: Model, hub: Hub, store: Store, clock: Clock, signals: Signals) -> None:
-    """What is done about the page's conversations beside their turns."""
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_titles(model, hub, store, clock, signals), name="titles")
-        group.create_task(_temporary(hub, clock), name="temporary")
 
 
 async def _temporary(hub: Hub, clock: Clock) -> None:

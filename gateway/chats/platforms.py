@@ -20,7 +20,7 @@ from adapters.contract.platforms import Built, ChatSection
 from adapters.contract.supervision import SeveralConnections
 from adapters.platforms import found
 from agent_core.bell import Bell
-from agent_core.beside import loaded
+from agent_core.beside import kept_up, loaded
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.signals import Tell
@@ -290,7 +290,8 @@ async def started(running: Platforms, portion: Portion) -> AsyncGenerator[None]:
             )
             for s in running.supervisors
         ]
-        tasks.append(asyncio.create_task(portion.while_had(HOUSE, running.scheduler.run), name="scheduler"))
+        scheduler = kept_up(partial(portion.while_had, HOUSE, running.scheduler.run), "scheduler")
+        tasks.append(asyncio.create_task(scheduler, name="scheduler"))
         try:
             yield
         finally:

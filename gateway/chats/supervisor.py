@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 
 import structlog
 
@@ -25,6 +26,7 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.pacing import worth_saying
 from adapters.contract.supervision import AdapterDown, SeveralConnections, Supervised
 from agent_core.bell import Bell
+from agent_core.beside import kept_up
 from agent_core.patience import LATE_LOOK
 from agent_core.ports import Clock
 from agent_core.retry import ADAPTER
@@ -330,7 +332,7 @@ class AdapterLog:
     async def kept(self) -> AsyncGenerator[None]:
         """Rows are stored for the block, and those of its end as well."""
         self._bell = Bell()
-        task = asyncio.create_task(self._run(self._bell), name="adapter states")
+        task = asyncio.create_task(kept_up(partial(self._run, self._bell), "adapter states"), name="adapter states")
         try:
             yield
         finally:

@@ -125,7 +125,7 @@ class UnreadTries:
     async def running(self) -> AsyncGenerator[None]:
         """What is kept is tried again, for the block."""
         try:
-            async with beside(self._run(), "unread"):
+            async with beside(self._run, "unread"):
                 yield
         finally:
             self._box.bell.close()

@@ -135,7 +135,7 @@ class GatewaySessions:
     async def remembered(self, sight: SessionSight) -> Mapping[str, Json]:
         found: dict[str, list[Json]] = {}
         for row in await self.store.memory.of_session(sight.key.text()):
-            entry: Json = {"name": row.name, "value": row.value.decode(), "at": row.at // 1000}
+            entry: Json = {"name": row.name, "value": row.text, "at": row.at // 1000}
             found.setdefault(row.kind, []).append(entry)
         return {kind: list(entries) for kind, entries in found.items()}
 

@@ -85,7 +85,11 @@ class Restorer:
         self.take_up([one for one in found if one.session == owner.session], {owner.session: owner.epoch})
 
     def reaches(self, surface: str) -> bool:
-        return self._shared.accounts.knows(ChatAddress.of(surface))
+        try:
+            address = ChatAddress.of(surface)
+        except ValueError:  # it is damaged: nobody's chat is called so, and the auditor tells of its part
+            return False
+        return self._shared.accounts.knows(address)
 
     def works_on(self, surface: str, name: Name) -> bool:
         known = self._surfaces.known(surface)

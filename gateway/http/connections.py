@@ -89,7 +89,7 @@ class Doorkeeper:
     @asynccontextmanager
     async def looking(self) -> AsyncGenerator[None]:
         """It looks after the connections, for the block."""
-        async with beside(self._look(), "connections"):
+        async with beside(self._look, "connections"):
             yield
 
     async def _look(self) -> None:

@@ -14,6 +14,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -277,7 +278,7 @@ class Quotas:
     async def running(self) -> AsyncGenerator[None]:
         """Everything is counted in the background, for the block."""
         stop = Stop()
-        async with beside(self._run(stop), "quota"):
+        async with beside(partial(self._run, stop), "quota"):
             try:
                 yield
             finally:

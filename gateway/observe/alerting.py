@@ -259,7 +259,7 @@ class Alerter:
     async def running(self) -> AsyncGenerator[None]:
         """It looks, for the block."""
         try:
-            async with beside(self._run(), "alerts"):
+            async with beside(self._run, "alerts"):
                 yield
         finally:
             self.announced.bell.close()

@@ -86,7 +86,7 @@ class LawWatch:
         if not self._rules.per_second:
             yield
             return
-        async with beside(self._run(), "audit"):
+        async with beside(self._run, "audit"):
             yield
 
     async def _run(self) -> None:

@@ -16,6 +16,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -101,7 +102,7 @@ async def signs_of_life(state_dir: Path) -> AsyncGenerator[None]:
         yield
         return
     try:
-        async with beside(_beat(handle), "signs of life"):
+        async with beside(partial(_beat, handle), "signs of life"):
             yield
     finally:
         os.close(handle)

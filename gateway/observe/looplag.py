@@ -75,7 +75,7 @@ class LoopWatch:
         thread = threading.Thread(target=self._look, args=(threading.get_ident(),), name="loop lag", daemon=True)
         thread.start()
         try:
-            async with beside(self._beat(), "loop lag"):
+            async with beside(self._beat, "loop lag"):
                 yield
         finally:
             self._over.set()

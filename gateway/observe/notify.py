@@ -12,6 +12,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 
 import structlog
 
@@ -88,7 +89,7 @@ async def managed(env: Mapping[str, str]) -> AsyncGenerator[Notifier]:
     """Signs of life for the block, if they are wanted; what else is to be told, the block says."""
     who = manager(env, os.getpid())
     notifier = Notifier(who.address)
-    beating = beside(_beat(notifier, who.beat_seconds), "watchdog") if who.beat_seconds else nullcontext()
+    beating = beside(partial(_beat, notifier, who.beat_seconds), "watchdog") if who.beat_seconds else nullcontext()
     try:
         async with beating:
             yield notifier

@@ -11,11 +11,13 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import structlog
 
 from adapters.contract.callers import EVERYTHING, PROXY, Allowance, Caller, KeyTerms
 from agent_core.bell import Bell
+from agent_core.beside import beside
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import BudgetRules, Level
 from agent_core.ports import Clock, Ids
@@ -103,12 +105,10 @@ class Keyring:
     @asynccontextmanager
     async def running(self, *, shared: bool) -> AsyncGenerator[None]:
         """While the block runs, it is noted what is used; and looked for changes, where the database is `shared` with others."""
-        task = asyncio.create_task(self._run(shared=shared), name="keyring")
         try:
-            yield
+            async with beside(partial(self._run, shared=shared), "keyring"):
+                yield
         finally:
-            task.cancel()
-            await asyncio.wait({task})
             self._bell.close()
             with suppress(StorageUnavailable):
                 await self._note()

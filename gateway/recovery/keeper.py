@@ -27,7 +27,7 @@ from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
 from gateway.recovery.resuming import Resuming
 from gateway.sessions.hub import Hub
 from gateway.setaside import takeup
-from gateway.setaside.takeup import SET_ASIDE, KnownItem, LeftItem, LeftKind
+from gateway.setaside.takeup import NOT_TAKEN, SET_ASIDE, KnownItem, LeftItem, LeftKind
 from gateway.setaside.unclaimed import Left
 
 log = structlog.get_logger("keeper")
@@ -364,7 +364,7 @@ class Keeper:
             known = self._open.known[item.key]
             lost = item not in mine  # its owner lives after all
             self._open.known[item.key] = (
-                takeup.again(known, now) if lost else KnownItem(item, known.since, known.tries, 0, now, alone)
+                takeup.again(known, now) if lost else replace(known, item=item, not_before=0, taken_at=now, alone=alone)
             )
         self.taken.update(item.kind for item in mine)
         if any(item.suspect for item in mine):
@@ -401,9 +401,10 @@ class Keeper:
                 await self._unreadable(items[0], error)
             return
         except Exception as error:
+            ours = not isinstance(error, StorageUnavailable | Fenced)
             for item in items:
-                self._not_taken(item, error)
-            if not isinstance(error, StorageUnavailable | Fenced):
+                self._not_taken(item, error, mistake=ours and len(items) == 1)
+            if ours:
                 raise
             return
         for item in items:
@@ -449,7 +450,7 @@ class Keeper:
             self._not_taken(item, error)
         except Exception as error:
             log.exception("keeper.failed")
-            self._not_taken(item, error)
+            self._not_taken(item, error, mistake=True)
 
     async def _unreadable(self, item: LeftItem, error: Exception) -> None:
         """What cannot be read is set aside, or, if that cannot be stored, tried again later and later."""
@@ -458,17 +459,18 @@ class Keeper:
         else:
             self._not_taken(item, error)
 
-    def _not_taken(self, item: LeftItem, error: Exception) -> None:
+    def _not_taken(self, item: LeftItem, error: Exception, *, mistake: bool = False) -> None:
         now = self._clock.monotonic()
         log.warning("keeper.not_taken", kind=item.kind.value, name=item.name, error=f"{type(error).__name__}: {error}")
         if item.key in self._open.known:
-            self._open.known[item.key] = takeup.again(self._open.known[item.key], now)
+            self._open.known[item.key] = takeup.again(self._open.known[item.key], now, mistake=mistake)
 
     # ------------------------------------------------------------------ setting aside
 
     async def _put_aside(self, item: LeftItem) -> None:
         """It is not tried once more, and whoever it concerns is told."""
         left = self._open.left[item.key]
+        why = NOT_TAKEN if self._open.known[item.key].mistakes else SET_ASIDE
         charges = {left.session: Charges({left.turn: item.suspicion})} if isinstance(left, LeftTurn) else {}
         taken = await self._store.left.take_up(self._resuming.taken_over_row, {left.session}, charges)
         epoch = taken.epochs.get(left.session)
@@ -480,17 +482,17 @@ class Keeper:
             case LeftTurn():
                 name = f"turn {left.turn}"
                 last = len(await self._store.turns.journal(left.turn))
-                reference = await self._resuming.set_aside_turn(OpenTurn(left.turn, left.session, epoch), last)
+                reference = await self._resuming.set_aside_turn(OpenTurn(left.turn, left.session, epoch), last, why)
             case LeftMessage():
                 name = f"message {left.inbox_id}"
                 row = await self._store.inbox.one(left.inbox_id)
                 if row is not None:
-                    await self._resuming.set_aside_message(row, left.key, epoch)
+                    await self._resuming.set_aside_message(row, left.key, epoch, killed=why == SET_ASIDE)
             case LeftPart():
                 name = f"delivery {left.origin}/{left.bubble}/{left.part}"
                 part = await self._store.deliveries.one(left.surface, *left.name)
                 if part is not None and self._parts is not None:
-                    await self._parts.set_aside(part, Owner(left.session, epoch), SET_ASIDE)
+                    await self._parts.set_aside(part, Owner(left.session, epoch), why)
         self._open.known.pop(item.key, None)
         self.set_aside[item.kind] += 1
         log.error(
@@ -504,5 +506,5 @@ async def recovered(hub: Hub, store: Store, clock: Clock, ids: Ids) -> int:
     """Give the hub a keeper, and take up at once what can be; how many turns were open. For hubs without a port."""
     keeper = Keeper(hub, store, clock, ids)
     turns = await keeper.first()
-    hub.keep(keeper.run())
+    hub.keep(keeper.run, "keeper")
     return turns

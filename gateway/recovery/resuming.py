@@ -135,25 +135,27 @@ class Resuming:
 
     # ------------------------------------------------------------------ setting aside
 
-    async def set_aside_turn(self, found: OpenTurn, seq: int) -> str:
-        """End a turn that has ended the process each time that it was taken up, without looking into it; the reference."""
+    async def set_aside_turn(self, found: OpenTurn, seq: int, why: str) -> str:
+        """End a turn that cannot be taken up, or has ended the process each time that it was, without looking into it; the reference."""
         reference = self._ids.new("err")
-        ending, failed = unread(reference, SET_ASIDE, self._clock.now_ms())
+        ending, failed = unread(reference, why, self._clock.now_ms())
         asked = await self._store.inbox.inputs(found.turn)
         await self._chats.load([found], [row.id for row in asked])  # what it has shown is not on its way any more
         await self._end(found, asked, seq, ending, failed)
         return reference
 
-    async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:
-        """A message, or a command, that has ended the process each time is not tried again; its chat is told."""
+    async def set_aside_message(self, row: InboxRow, key: str, epoch: int, *, killed: bool) -> None:
+        """A message, or a command, that has `killed` the process each time, or that a mistake of ours keeps from being worked on, is not tried
+        again; its chat is told."""
         queue = await self._accepting.owned(key, row.session, epoch)
         queue.blocked = True  # until what waited behind it is known
         queue.withdraw(row.id)
         with suppress(Conflict):
-            await self._store.inbox.drop(row.id, SET_ASIDE)
+            await self._store.inbox.drop(row.id, SET_ASIDE if killed else inbox.NOT_OPENED)
             with suppress(inbox.UnreadableMessage):
                 owner = Owner(row.session, epoch)
-                await self._chats.not_run(inbox.decode(row.body), row.id, owner, NotStarted.QUARANTINED)
+                told = NotStarted.QUARANTINED if killed else NotStarted.NOT_OPENED
+                await self._chats.not_run(inbox.decode(row.body), row.id, owner, told)
 
     async def _end(
         self, found: OpenTurn, asked: Sequence[InboxRow], seq: int, ending: Exit, *events: DriverFailed

@@ -8,12 +8,14 @@ tasks are over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from adapters.contract.base import About, Inbound, KeptResponse, SessionKey, StopOutcome, Ticket, TurnSight
 from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
+from agent_core.beside import kept_up
 from agent_core.driver.closing import Closer, Herald, NoHerald
 from agent_core.driver.work import World
 from agent_core.messages import Message
@@ -155,8 +157,8 @@ class Hub:
         await self.aside.load()
         await self.at_once.load()
         for name, work in (("upkeep", self.upkeep), ("forgetting", self.forgetting)):
-            self._tasks.add(self._group.create_task(self.portion.while_had(HOUSE, work.run), name=name))
-        self._tasks.add(self._group.create_task(self._watchdog.run(), name="watchdog"))
+            self.keep(partial(self.portion.while_had, HOUSE, work.run), name)
+        self.keep(self._watchdog.run, "watchdog")
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -166,9 +168,9 @@ class Hub:
         await self._group.__aexit__(None, None, None)
         await self.learning.__aexit__(None, None, None)
 
-    def keep(self, keeper: Coroutine[None, None, None]) -> None:
-        """From now on the keeper looks by itself."""
-        self._tasks.add(self._group.create_task(keeper, name="keeper"))
+    def keep(self, work: Callable[[], Awaitable[None]], name: str) -> None:
+        """From now on it goes on beside the turns, until the hub closes."""
+        self._tasks.add(self._group.create_task(kept_up(work, name), name=name))
 
     async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
         """See `Runner.drain`."""

@@ -6,7 +6,7 @@ command, a part of a chat. Each is taken up once it is due. How often that came 
 that, half of those under the same suspicion at a time, each half when the one before has made progress or has lived for a while.
 Those in whose batch the process dies are the first of the next process, so that each death halves them until one is alone: only
 what was taken up before, and of which the process died while it was alone, is set aside. (Not the other way, one first and then
-more: then each kill from outside would set one of them aside.)
+more: then each kill from outside would set one of them aside.) So is what a mistake of ours keeps from being taken up again and again.
 
 Laws (tests/gateway/test_takeup.py). Nothing is taken up twice at once. At most `WINDOW` of a kind, suspects apart, are young at any time. While a
 batch of suspects is young, nothing else is. The one among N that kills is set aside after at most 3 + log2(N) deaths, the
@@ -35,9 +35,11 @@ OURS_SECONDS = 3.0
 """What belongs to this very process may only just be changing hands within it: it must have been seen for so long."""
 LATE_SECONDS = 30.0
 """What stays unclaimed for longer is named."""
-
+MISTAKES = 7
+"""So often a mistake of ours may keep something from being taken up, within a minute: then it is set aside, and its person waits no longer."""
 
 SET_ASIDE = "working on it ended the whole gateway more than once, so it is not tried again"
+NOT_TAKEN = "a mistake of ours kept it from being taken up, each time that it was tried"
 
 
 class LeftKind(StrEnum):
@@ -98,10 +100,17 @@ class KnownItem:
     taken_at: float | None = None
     """It was taken up then, and is young."""
     alone: bool = False
+    mistakes: int = 0
+    """How often it could not be taken up by a mistake of ours."""
 
     @property
     def suspect(self) -> bool:
         return self.item.suspect
+
+    @property
+    def hopeless(self) -> bool:
+        """It is not tried again."""
+        return (self.item.died and self.item.suspicion >= LIMIT) or self.mistakes >= MISTAKES
 
     def young(self, now: float) -> bool:
         """It was taken up, and it is not known yet what comes of it."""
@@ -144,7 +153,7 @@ def due(known: KnownItems, now: float, wanted: frozenset[str] = frozenset()) -> 
     """What is taken up or set aside now. `wanted` are the names of those that somebody waits for: they come first."""
     open_ = [one for one in known.values() if one.taken_at is None]
     ready = [one for one in open_ if one.not_before <= now and (not one.item.ours or now - one.since >= OURS_SECONDS)]
-    aside = [one.item for one in ready if one.item.died and one.item.suspicion >= LIMIT]
+    aside = [one.item for one in ready if one.hopeless]
     ready = [one for one in ready if one.item not in aside]
     young = [one for one in known.values() if one.young(now)]
     if any(one.suspect for one in young):
@@ -163,10 +172,10 @@ def due(known: KnownItems, now: float, wanted: frozenset[str] = frozenset()) -> 
     return Round(tuple(together[: -(-len(together) // 2)]))
 
 
-def again(known: KnownItem, now: float) -> KnownItem:
-    """It could not be taken up."""
-    tries = known.tries + 1
-    return replace(known, tries=tries, not_before=now + TAKE_UP.seconds(tries), taken_at=None)
+def again(known: KnownItem, now: float, *, mistake: bool = False) -> KnownItem:
+    """It could not be taken up; by a `mistake` of ours, and not because the storage or its owner is in the way."""
+    tries, mistakes = known.tries + 1, known.mistakes + mistake
+    return replace(known, tries=tries, not_before=now + TAKE_UP.seconds(tries), taken_at=None, mistakes=mistakes)
 
 
 def late(known: KnownItems, now: float) -> dict[LeftKind, int]:

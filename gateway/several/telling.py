@@ -74,5 +74,5 @@ async def telling(
                     log.warning("slices.not_told", error=str(error))
             await asyncio.sleep(TELL_SECONDS)
 
-    async with beside(tell(), "telling"):
+    async with beside(tell, "telling"):
         yield

@@ -228,13 +228,12 @@ async def together(
         lambda: calls.call(LOOK),
     )
     await dividing.begin()
-    learning = _learnt(chats.members, people)
     async with (
-        beside(calls.run(), "calls"),
-        beside(collecting.run(), "collecting"),
-        beside(dividing.run(), "dividing"),
-        beside(learning, "people"),
-        beside(_cut_off(portion, store.ownership, hub.queues.ring_all), "cut off"),
+        beside(calls.run, "calls"),
+        beside(collecting.run, "collecting"),
+        beside(dividing.run, "dividing"),
+        beside(partial(_learnt, chats.members, people), "people"),
+        beside(partial(_cut_off, portion, store.ownership, hub.queues.ring_all), "cut off"),
     ):
         yield Together(store.node, portion, dividing, hub)
         await dividing.leave(everything=True)

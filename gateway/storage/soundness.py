@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from agent_core.beside import beside
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
 from agent_core.store.errors import CannotOpen
@@ -75,12 +76,8 @@ class SoundnessWatch:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """It looks, when there is a reason, for the block."""
-        task = asyncio.create_task(self._run(), name="soundness")
-        try:
+        async with beside(self._run, "soundness"):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
     async def _run(self) -> None:
         await asyncio.sleep(BEGIN_SECONDS)

@@ -92,7 +92,7 @@ class WorkFolder:
         self._number = await asyncio.to_thread(number_of, self._root)
         GUARDED[self._root] = self.there
         try:
-            async with beside(self._look_again(), "workspaces"):
+            async with beside(self._look_again, "workspaces"):
                 yield
         finally:
             GUARDED.pop(self._root, None)

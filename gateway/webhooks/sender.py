@@ -12,6 +12,7 @@ import itertools
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import structlog
@@ -215,14 +216,12 @@ class HookSender:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """It sends, for the block."""
-        async with beside(self._run(), "webhooks"):
-            yield
-
-    async def _run(self) -> None:
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._portion.while_had(HOUSE, self._serve), name="webhooks sent")
-                group.create_task(self._listening(), name="webhooks heard")
+            async with (
+                beside(partial(self._portion.while_had, HOUSE, self._serve), "webhooks sent"),
+                beside(self._listening, "webhooks heard"),
+            ):
+                yield
         finally:
             for bell in (self.telling.bell, *(lane.bell for lane in self._lanes.values())):
                 bell.close()

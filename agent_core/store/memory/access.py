@@ -37,7 +37,7 @@ class MemoryReads(StoreReading):
     async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""
         found = await self._asks.made_always(_ENTRIES, t.MEMORY.make, scope=scope, kind=kind)
-        return [(one.name, one.value.decode(), one.at) for one in found]
+        return [(one.name, one.text, one.at) for one in found]
 
     async def remembered(self, scopes: Sequence[str], query: str = "") -> tuple[list[Remembered], int]:
         """What is remembered in these scopes and fits, best first (without a query: all, newest first); and how much there is in all."""
@@ -79,4 +79,4 @@ class StoredMemory(MemoryReads, Writing):
 
 def _entry(row: MemoryRow) -> Remembered:
     source = MemorySource(row.turn, row.author, row.writer, bool(row.others))
-    return Remembered(row.scope, row.name, row.value.decode(), row.at, source)
+    return Remembered(row.scope, row.name, row.text, row.at, source)

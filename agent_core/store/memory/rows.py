@@ -28,3 +28,8 @@ class MemoryRow:
     """Their name."""
     others: bool = later(False)
     """It may be the words of others."""
+
+    @property
+    def text(self) -> str:
+        """What is kept, as text. What is damaged in it is shown as damage: the rest can be read, and written anew."""
+        return self.value.decode(errors="replace")
