@@ -357,7 +357,13 @@ class Keeper:
             if not self._open.only_waits(item):
                 begun.setdefault(self._open.left[item.key].session, []).append((item, item.charged(alone=alone)))
         charges = {session: self._open.charges(those) for session, those in begun.items()}
-        taken = await self._store.left.take_up(self._resuming.taken_over_row, sessions, charges)
+        try:
+            taken = await self._store.left.take_up(self._resuming.taken_over_row, sessions, charges)
+        except Exception as error:
+            if _in_the_way(error):
+                raise
+            await self._take_by_halves(items, error, alone=alone)
+            return
         now = self._clock.monotonic()
         mine = [item for item in items if self._open.left[item.key].session in taken.epochs]
         for item in items:
@@ -383,6 +389,18 @@ class Keeper:
             if (known := self._open.known.get(item.key)) is not None and known.taken_at is not None:
                 self._open.known[item.key] = replace(known, taken_at=now)  # from here on it does something
 
+    async def _take_by_halves(self, items: Sequence[LeftItem], error: Exception, *, alone: bool) -> None:
+        """One of these conversations cannot be taken up: it is found, and holds up nobody else."""
+        sessions = sorted({self._open.left[item.key].session for item in items})
+        if len(sessions) == 1:
+            for item in items:
+                await self._failed(item, error)
+            return
+        first = {*sessions[: len(sessions) // 2]}
+        for mine in (True, False):
+            half = [item for item in items if (self._open.left[item.key].session in first) is mine]
+            await self._take(half, alone=alone)
+
     async def _take_sessions(self, items: Sequence[LeftItem], taken: TakeUp) -> None:
         by_session = {one.session: one for one in taken.turns}
         lefts = [self._open.left[item.key] for item in items]
@@ -392,20 +410,14 @@ class Keeper:
             if self.elsewhere is not None:
                 await self.elsewhere([one for one in lefts if isinstance(one, LeftTurn)])
             await self._resuming.turns(turns, keys)
-        except Damaged as error:
-            if len(items) > 1:  # found by halves, so that it holds up nobody else
+        except Exception as error:  # noqa: BLE001 - `_failed` says what it is
+            if len(items) > 1 and not _in_the_way(error):  # found by halves, so that it holds up nobody else
                 half = len(items) // 2
                 await self._take_sessions(items[:half], taken)
                 await self._take_sessions(items[half:], taken)
-            else:
-                await self._unreadable(items[0], error)
-            return
-        except Exception as error:
-            ours = not isinstance(error, StorageUnavailable | Fenced)
+                return
             for item in items:
-                self._not_taken(item, error, mistake=ours and len(items) == 1)
-            if ours:
-                raise
+                await self._failed(item, error)
             return
         for item in items:
             queue = self._queues.of(item.name)
@@ -441,16 +453,26 @@ class Keeper:
         """One that cannot be taken up is tried again, and holds up no other."""
         try:
             await work
-        except (Damaged, inbox.UnreadableMessage) as error:
-            if item.kind is LeftKind.SESSION:
+        except Exception as error:  # noqa: BLE001 - `_failed` says what it is
+            await self._failed(item, error)
+
+    async def _failed(self, item: LeftItem, error: Exception) -> None:
+        known, session = self._open.known.get(item.key), item.kind is LeftKind.SESSION
+        match error:
+            case Damaged() | inbox.UnreadableMessage() if session:
                 await self._unreadable(item, error)
-            else:
+            case Damaged() | inbox.UnreadableMessage():
                 self._not_taken(item, error)
-        except (StorageUnavailable, LeaseLost, Fenced, Conflict) as error:
-            self._not_taken(item, error)
-        except Exception as error:
-            log.exception("keeper.failed")
-            self._not_taken(item, error, mistake=True)
+            case _ if _in_the_way(error):
+                self._not_taken(item, error)
+            case _:
+                log.error("keeper.failed", exc_info=error)
+                if (
+                    session and known is not None and known.hopeless
+                ):  # that it is set aside cannot be stored in it either
+                    await self._unreadable(item, error)
+                else:
+                    self._not_taken(item, error, mistake=True)
 
     async def _unreadable(self, item: LeftItem, error: Exception) -> None:
         """What cannot be read is set aside, or, if that cannot be stored, tried again later and later."""
@@ -500,6 +522,11 @@ class Keeper:
         )
         if self._on_set_aside is not None:
             await self._on_set_aside(item.kind, name)
+
+
+def _in_the_way(error: Exception) -> bool:
+    """It is none of what was to be taken up: the storage is away, or somebody else's writing counts."""
+    return isinstance(error, StorageUnavailable | LeaseLost | Fenced | Conflict) and not isinstance(error, Damaged)
 
 
 async def recovered(hub: Hub, store: Store, clock: Clock, ids: Ids) -> int:

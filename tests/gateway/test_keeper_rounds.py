@@ -22,7 +22,7 @@ from agent_core.store.turns.rows import OpenTurn
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import IDLE_SECONDS, Keeper
-from gateway.setaside.takeup import LIMIT, OURS_SECONDS, WINDOW, KnownItem, LeftItem, LeftKind
+from gateway.setaside.takeup import LIMIT, MISTAKES, NOT_TAKEN, OURS_SECONDS, WINDOW, KnownItem, LeftItem, LeftKind
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import Portion
 from tests.store.support import FakeClock
@@ -62,6 +62,10 @@ class Stored:
     node: int = ME
     holding: frozenset[int] = frozenset()
     """Nodes for whose calls something is held in budgets."""
+    wrong: set[str] = field(default_factory=set[str])
+    """That these are taken up cannot be stored, by a mistake of ours."""
+    damaged: set[str] = field(default_factory=set[str])
+    """Nor of these, whose rows are damaged."""
     puts_aside: bool = False
     """What is taken up is put aside, which the keeper does one by one."""
 
@@ -88,6 +92,10 @@ class Stored:
     async def take_up(self, make_row: object, sessions: Collection[str], charges: Mapping[str, Charges]) -> TakeUp:
         del make_row
         assert self.portion.changing_hands.locked() or self.puts_aside, "slices may change hands meanwhile"
+        if any(session in self.wrong for session in sessions):
+            raise OverflowError
+        if any(session in self.damaged for session in sessions):
+            raise Damaged("It cannot be read.")
         self.taken.append(set(sessions))
         self.charged += charges.values()
         mine = {session: 7 for session in sessions if session not in self.kept}
@@ -118,8 +126,11 @@ class Resumed:
         self.queues = queues
         self.turns_of: list[str] = []
         self.messages_of: list[str] = []
-        self.aside: list[str] = []
+        self.aside: list[str | int] = []
+        self.why: list[str] = []
         self.bad: set[str] = set()
+        self.wrong: set[str] = set()
+        """Where a mistake of ours is met."""
 
     def taken_over_row(self, *_: object) -> object:
         raise AssertionError("the store makes no rows here")
@@ -127,6 +138,8 @@ class Resumed:
     async def turns(self, found: Sequence[OpenTurn], keys: Mapping[str, str]) -> None:
         if any(one.turn in self.bad for one in found):
             raise Damaged("It cannot be read.")
+        if any(one.turn in self.wrong for one in found):
+            raise LookupError
         for one in found:
             queue = self.queues.at(keys[one.session])
             self.queues.own(queue, one.session, one.epoch)
@@ -138,12 +151,20 @@ class Resumed:
 
     async def messages(self, session: str, key: str, epoch: int) -> None:
         del key, epoch
+        if session in self.wrong:
+            raise LookupError
         self.messages_of.append(session)
 
-    async def set_aside_turn(self, found: OpenTurn, last: int) -> str:
+    async def set_aside_turn(self, found: OpenTurn, last: int, why: str) -> str:
         del last
         self.aside.append(found.turn)
+        self.why.append(why)
         return "err_1"
+
+    async def set_aside_message(self, row: Any, key: str, epoch: int, *, killed: bool) -> None:
+        del key, epoch
+        self.aside.append(row.id)
+        self.why.append("killed" if killed else "a mistake")
 
 
 class Parts:
@@ -216,6 +237,15 @@ class Rounds:
         self.keeper = Keeper(cast("Any", hub), store, self.clock, SystemIds(self.clock), parts, commands)
         self.keeper._resuming = cast("Any", self.resumed)
 
+    def with_journals(self) -> None:
+        """Each turn has one of a row."""
+
+        async def journal(_: str) -> list[object]:
+            return [object()]
+
+        asked = {name: getattr(self.stored, name) for name in ("left", "dead_among", "node", "inbox", "deliveries")}
+        self.keeper._store = cast("Any", SimpleNamespace(**asked, turns=SimpleNamespace(journal=journal)))
+
     def _unblock(self, queue: Any) -> None:
         queue.blocked = False
         self.unblocked.append(queue.session)
@@ -223,6 +253,7 @@ class Rounds:
     async def _put(self, session: str, error: Exception) -> bool:
         del error
         self.aside.append(session)
+        self.stored.turns = [one for one in self.stored.turns if one.session != session]
         return True
 
     async def round(self, after_ms: int = 0) -> float:
@@ -367,12 +398,7 @@ async def test_what_is_another_gateways_by_now_is_left_to_it(monkeypatch: pytest
 
 async def test_what_is_put_aside_is_charged_and_what_waits_behind_it_is_looked_for_at_once(rounds: Rounds) -> None:
     rounds.stored.turns, rounds.stored.puts_aside = [turn(1, suspicion=LIMIT + 1)], True
-
-    async def journal(_: str) -> list[object]:
-        return [object()]
-
-    asked = {name: getattr(rounds.stored, name) for name in ("left", "dead_among", "node", "inbox")}
-    rounds.keeper._store = cast("Any", SimpleNamespace(**asked, turns=SimpleNamespace(journal=journal)))
+    rounds.with_journals()
     await rounds.round()
     assert rounds.resumed.aside == ["t1"]
     assert rounds.stored.charged[0].turns == {"t1": LIMIT + 1}
@@ -514,3 +540,26 @@ async def test_chats_wait_for_those_of_their_parts_that_are_taken_up_in_the_next
     assert not rounds.portion.comes_first(left[-1].surface), "it may be what ends the process"
     await rounds.round(2_000)
     assert not rounds.portion.comes_first(left[most].surface)
+
+
+async def test_what_cannot_even_be_stored_as_taken_up_holds_up_no_other_and_is_set_aside(rounds: Rounds) -> None:
+    rounds.stored.turns, rounds.stored.puts_aside = [turn(number) for number in range(7)], True
+    rounds.stored.wrong, rounds.stored.damaged = {"s3"}, {"s5"}
+    await rounds.round()
+    assert sorted(rounds.resumed.turns_of) == ["t0", "t1", "t2", "t4", "t6"]
+    assert rounds.aside == ["s5"]
+    await rounds.rounds(MISTAKES + 2, 31_000)
+    assert rounds.aside == ["s5", "s3"], "in the way that writes nothing into it"
+
+
+async def test_what_a_mistake_of_ours_keeps_from_going_on_is_set_aside_after_some_tries_and_says_so(
+    rounds: Rounds,
+) -> None:
+    rounds.stored.turns, rounds.stored.messages, rounds.stored.puts_aside = [turn(1), turn(2)], [said(3)], True
+    rounds.resumed.wrong = {"t1", "s3"}
+    rounds.with_journals()
+    await rounds.rounds(MISTAKES, 31_000)
+    assert not rounds.resumed.aside
+    await rounds.rounds(1, 31_000)
+    assert {*zip(rounds.resumed.aside, rounds.resumed.why, strict=True)} == {("t1", NOT_TAKEN), (3, "a mistake")}
+    assert rounds.resumed.turns_of == ["t2"]

@@ -102,7 +102,7 @@ async def another_gateway_begins_and_ends(store: Store, clock: FakeClock, folder
 
 def left_by(story: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Left:
     base = tmp_path_factory.getbasetemp()
-    return copied(sqlite_left(story, base.parent / f"laws-{base.name}"), tmp_path)
+    return copied(sqlite_left(story, base / "laws"), tmp_path)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ RUN = [*((one, "sqlite") for one in ALL), *((one, "postgresql") for one in chose
 
 
 def left_by(request: pytest.FixtureRequest, factory: pytest.TempPathFactory, engine: str, story: str) -> Left:
-    folder = factory.getbasetemp().parent / f"laws-{factory.getbasetemp().name}"
+    folder = factory.getbasetemp() / "laws"
     if engine == "sqlite":
         return sqlite_left(story, folder)
     return postgres_left(story, folder, request.getfixturevalue("postgres_server"))
