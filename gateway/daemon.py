@@ -214,18 +214,23 @@ async def serving(
         routes = _asked_routes(health, metrics, keyring, hub, operator_key_of(config), hooks, ids)
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
-        hub.keep(partial(warmed, client, store), "warming")
-        hub.keep(partial(_titles, config.model, hub, store, clock, signals), "titles")
-        hub.keep(partial(_temporary, hub, clock), "temporary")
-        hub.keep(
-            keeper.run, "keeper"
-        )  # what an earlier process left is taken up behind the open port, beside what is new
+        _keep(hub, keeper, config.model, client, store, clock, signals)
         await stack.enter_async_context(started(chats, hub.portion))
         for one in (quotas, alerter, soundness, laws):
             await stack.enter_async_context(one.running())
         await _tells_others(url, config, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
+
+
+def _keep(
+    hub: Hub, keeper: Keeper, model: Model, client: ModelClient, store: Store, clock: Clock, signals: Signals
+) -> None:
+    """What goes on beside the turns. What an earlier process left is taken up behind the open port, beside what is new."""
+    hub.keep(partial(warmed, client, store), "warming")
+    hub.keep(partial(_titles, model, hub, store, clock, signals), "titles")
+    hub.keep(partial(_temporary, hub, clock), "temporary")
+    hub.keep(keeper.run, "keeper")
 
 
 async def _temporary(hub: Hub, clock: Clock) -> None:

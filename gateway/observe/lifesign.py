@@ -98,7 +98,7 @@ async def signs_of_life(state_dir: Path) -> AsyncGenerator[None]:
     try:
         handle = _held(state_dir / FILE_NAME)
     except OSError as error:
-        log.warning("gateway.no_sign", error=error.strerror or type(error).__name__)
+        _say_not_left(error)
         yield
         return
     try:
@@ -121,9 +121,21 @@ def _held(path: Path) -> int:
 
 
 async def _beat(handle: int) -> None:
+    left = True
     while True:
-        os.utime(handle)
+        try:
+            os.utime(handle)
+        except OSError as error:  # the disk takes nothing just now
+            if left:
+                _say_not_left(error)
+            left = False
+        else:
+            left = True
         await asyncio.sleep(BEAT_SECONDS)
+
+
+def _say_not_left(error: OSError) -> None:
+    log.warning("gateway.no_sign", error=error.strerror or type(error).__name__)
 
 
 def sign_of(state_dir: Path) -> LifeSign | None:

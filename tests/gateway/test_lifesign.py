@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from adapters.checks.probe import Answering
+from gateway.observe import lifesign
 from gateway.observe.lifesign import BEAT_SECONDS, FILE_NAME, SILENT_SECONDS, LifeSign, judge, sign_of, signs_of_life
 from tests.gateway.test_process import daemon, environment, outspoken
 from tests.ports import free_port
@@ -58,6 +62,33 @@ async def test_the_sign_is_there_while_the_process_is_and_is_as_old_as_the_loops
         assert sign_of(tmp_path) == first
     assert sign_of(tmp_path) is None
     assert (tmp_path / FILE_NAME).exists()
+
+
+async def test_a_disk_that_takes_no_sign_for_a_while_is_said_once_and_signs_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(
+        [None, OSError(errno.EROFS, "read-only"), OSError(errno.EROFS, "read-only"), None, OSError(errno.EIO, "bad")]
+    )
+    over = asyncio.Event()
+
+    def utime(handle: int) -> None:
+        del handle
+        answer = next(answers, over)
+        if answer is over:
+            over.set()
+        elif isinstance(answer, OSError):
+            raise answer
+
+    monkeypatch.setattr(os, "utime", utime)
+    monkeypatch.setattr(lifesign, "BEAT_SECONDS", 0)
+    with capture_logs() as said:
+        async with signs_of_life(tmp_path):
+            await over.wait()
+    assert [(one["event"], one["error"]) for one in said] == [
+        ("gateway.no_sign", "read-only"),
+        ("gateway.no_sign", "bad"),
+    ]
 
 
 async def test_where_no_file_can_be_made_the_block_runs_without_signs(tmp_path: Path) -> None:
