@@ -128,8 +128,9 @@ class OutOfDescriptors(ModelClient):
 
 async def test_what_cannot_be_made_beforehand_ends_no_gateway(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warming, "WARM_SECONDS", 0)
-    async with open_store(sqlite, clock=SystemClock(), ids=SystemIds(), version="1") as store:
-        await warmed(OutOfDescriptors((), SystemClock(), Redactor()), store)
+    clock = SystemClock()
+    async with open_store(sqlite, clock=clock, ids=SystemIds(clock), version="1") as store:
+        await warmed(OutOfDescriptors((), clock, Redactor()), store)
 
 
 def test_each_line_names_a_method_that_is_there() -> None:
