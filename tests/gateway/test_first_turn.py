@@ -16,7 +16,6 @@ from agent_core.model.client import ModelClient
 from agent_core.ports import SystemIds, SystemClock
 from agent_core.store.store import open_store
 from agent_core.text.redaction import Redactor
-from gateway import warming
 from gateway.warming import CHANGED, EVERY_TURN, STORED, warmed
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +126,7 @@ class OutOfDescriptors(ModelClient):
 
 
 async def test_what_cannot_be_made_beforehand_ends_no_gateway(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warming, "WARM_SECONDS", 0)
+    monkeypatch.setattr("gateway.warming.WARM_SECONDS", 0)
     clock = SystemClock()
     async with open_store(sqlite, clock=clock, ids=SystemIds(clock), version="1") as store:
         await warmed(OutOfDescriptors((), clock, Redactor()), store)
