@@ -43,6 +43,7 @@ from gateway.config.sources import (
     TomlPath,
     UnreadableSource,
     Variables,
+    is_there,
     read_dotenv,
     read_value_file,
     readable_by_all,
@@ -180,10 +181,10 @@ class _Reading:
             return
         dotenv = self._file.parent / ".env"
         with self._told(whole=True):
-            if self._required or self._file.exists():
+            if self._required or is_there(self._file):
                 self._toml = TomlFile(self._file)
         with self._told(whole=True):
-            if dotenv.is_file():
+            if is_there(dotenv) and not dotenv.is_dir():
                 self._beside, problems = read_dotenv(dotenv, hidden=self._set.values)
                 self._problems += problems
 

@@ -110,7 +110,7 @@ def judged_survey(seen: Loaded, file: Path) -> list[Finding]:
     findings = [_configuration(one) for one in seen.problems]
     findings += [_warned(one) for one in seen.warnings]
     if not findings:
-        there = f"{file} is valid." if file.exists() else f"There is no {file}; the defaults and the environment hold."
+        there = f"{file} is valid." if seen.file else f"There is no {file}; the defaults and the environment hold."
         findings.append(ok("configuration", there))
     return findings
 
