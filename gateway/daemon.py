@@ -758,6 +758,8 @@ async def run_daemon(
 
     for number in signals:
         loop.add_signal_handler(number, asked)
+    if signal.SIGHUP not in signals and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        loop.add_signal_handler(signal.SIGHUP, _not_read_again)
     async with managed(os.environ) as notifier:
         # What stands by is what was started: whoever waits for its start is told that it is up.
         tell = partial(_stands, notifier)
@@ -774,9 +776,22 @@ async def run_daemon(
 
 
 def stops() -> list[signal.Signals]:
-    """The signals that stop the gateway in order: also that its terminal is closed, unless it was started to outlive that (nohup)."""
-    closed = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else []
+    """The signals that stop the gateway in order: also that its terminal is closed, unless it was started to outlive that (nohup). To what has none,
+    the same signal says something else: that its configuration was changed."""
+    closed = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and _has_terminal() else []
     return [signal.SIGTERM, signal.SIGINT, *closed]
+
+
+def _not_read_again() -> None:
+    log.warning("gateway.not_read_again")
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def _stands(notifier: Notifier, words: str) -> None:

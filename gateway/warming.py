@@ -31,11 +31,11 @@ EVERY_TURN = Path(__file__).with_name("everyturn.txt")
 
 
 async def warmed(client: ModelClient, store: Store) -> None:
-    """Load and make it."""
+    """Load and make it. What cannot be had just now (no module, no free descriptor) is had when it is needed, or told then."""
     await asyncio.sleep(WARM_SECONDS)
-    with suppress(ImportError):  # the first call says so
+    with suppress(ImportError, OSError):
         await client.warm()
-    await asyncio.to_thread(_make, store.preparing())
+        await asyncio.to_thread(_make, store.preparing())
 
 
 def _make(statements: Iterator[Callable[[], object]]) -> None:

@@ -27,6 +27,7 @@ def _node(one: Table) -> str:
     turns, waiting = one.get("running_turns"), one.get("waiting_messages")
     words = f"Gateway {one.get('node')} at {one.get('address')}{machine} ({one.get('version')}{since}{here}): {one.get('chats')}/64 of the chats{has}"
     words += f"; running turns: {turns}" if turns is not None else ""
+    words += " (when it was last known)" if one.get("last_known") else ""
     words += f"; waiting messages: {waiting}" if waiting else ""
     words += "; it ends" if one.get("leaves") else ""
     words += "; the model does not answer there" if one.get("model_answers") is False else ""

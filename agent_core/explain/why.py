@@ -795,7 +795,8 @@ def _delivery_lines(case: StoryCase) -> list[Sentence]:
     waiting = [row for row in rows if row.state not in settled]
     if waiting and case.adapters and case.adapters[-1].state != UP:
         lines.append(Sentence(case.now, adapter_words(case.adapters[-1], show_text=case.show_text), frame=True))
-    if not case.deliveries and case.turn is not None and case.turn.state is TurnState.CLOSED and case.messages:
+    unaddressed = case.events and case.messages and not case.deliveries
+    if unaddressed and case.turn is not None and case.turn.state is TurnState.CLOSED:
         where = case.messages[0].where
         if "/" not in where:
             at = case.turn.closed_at or case.now

@@ -81,11 +81,11 @@ async def _login(config_file: Path | None, server: str, port: int) -> int:
     loaded, paths = load_all(config_file)
     configure_logs(loaded.config, quiet=True)
     prepare_places(paths)
-    if find_spec("mcp") is None:
-        click.echo(f"{NO_MCP} {MCP_FIX}", err=True)
-        return 78
     try:
         entry = entry_of(loaded.config, server)
+        if find_spec("mcp") is None:
+            click.echo(f"{NO_MCP} {MCP_FIX}", err=True)
+            return 78
         words = await log_in(entry, paths.state_dir / "mcp", port, click.echo, sys.stdin.readline, time.time)
     except NotTried as error:
         click.echo(str(error), err=True)

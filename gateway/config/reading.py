@@ -43,6 +43,7 @@ from gateway.config.sources import (
     TomlPath,
     UnreadableSource,
     Variables,
+    is_there,
     read_dotenv,
     read_value_file,
     readable_by_all,
@@ -77,6 +78,8 @@ class Loaded:
     """Sentences for a person; nothing of it stops the start."""
     unsound: frozenset[str]
     """The sections that are at their defaults because something in them is wrong."""
+    unread: bool
+    """There is a file, or should be one, that cannot be read: whatever was set nowhere else may be other than it seems here."""
     environment: Mapping[str, str] = field(repr=False)
     """What was handed over, and below it what ``.env`` adds (also proxies and certificates)."""
 
@@ -136,6 +139,7 @@ class _Reading:
         self._set = Variables(dict(env))
         self._beside = Variables({})
         self._toml: TomlFile | None = None
+        self._unread = False
         self._problems: list[ConfigProblem] = []
         self._warnings: list[str] = []
         self._origins: dict[TomlPath, str] = {}
@@ -166,6 +170,7 @@ class _Reading:
             problems=tuple(dict.fromkeys(map(_hidden, self._problems))),
             warnings=tuple(dict.fromkeys(map(SHAPES.redact, self._warnings))),
             unsound=frozenset(unsound),
+            unread=self._unread,
             environment={**self._beside.values, **self._set.values},
         )
 
@@ -175,21 +180,22 @@ class _Reading:
         if self._file is None:
             return
         dotenv = self._file.parent / ".env"
-        with self._told():
-            if self._required or self._file.exists():
+        with self._told(whole=True):
+            if self._required or is_there(self._file):
                 self._toml = TomlFile(self._file)
-        with self._told():
-            if dotenv.is_file():
+        with self._told(whole=True):
+            if is_there(dotenv) and not dotenv.is_dir():
                 self._beside, problems = read_dotenv(dotenv, hidden=self._set.values)
                 self._problems += problems
 
     @contextmanager
-    def _told(self, where: str = "", name: str = "") -> Generator[None]:
-        """What cannot be read in this block is a problem, and reading goes on behind it."""
+    def _told(self, where: str = "", name: str = "", *, whole: bool = False) -> Generator[None]:
+        """What cannot be read in this block is a problem, and reading goes on behind it. `whole`: anything may stand in it."""
         try:
             yield
         except UnreadableSource as error:
             found = error.problem
+            self._unread |= whole
             self._problems.append(
                 ConfigProblem(where, f"{name}: {found.where} {found.what}", found.fix) if name else found
             )

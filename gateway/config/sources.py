@@ -50,6 +50,23 @@ class UnreadableSource(Exception):
         super().__init__(str(self.problem))
 
 
+def is_there(path: Path) -> bool:
+    """Whether something is to be read, if only a link that leads nowhere. What this user may not look for may be there: that is
+    `UnreadableSource`, and no "no"."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return True
+
+
+def _unreadable(path: Path, error: OSError) -> UnreadableSource:
+    fix = "Let this user read it, and enter the directories above it." if isinstance(error, PermissionError) else ""
+    return UnreadableSource(str(path), f"cannot be read: {(error.strerror or type(error).__name__).lower()}.", fix)
+
+
 def read_text(path: Path) -> str:
     """The text of a small file; `UnreadableSource` in words."""
     try:
@@ -60,8 +77,7 @@ def read_text(path: Path) -> str:
     except ValueError:
         raise UnreadableSource(repr(str(path)), "cannot be the name of a file.", "Correct the name.") from None
     except OSError as error:
-        words = (error.strerror or type(error).__name__).lower()
-        raise UnreadableSource(str(path), f"cannot be read: {words}.") from None
+        raise _unreadable(path, error) from None
     if len(raw) > MAX_FILE_BYTES:
         raise UnreadableSource(str(path), f"is larger than {MAX_FILE_BYTES} bytes, so it is hardly the right file.")
     try:

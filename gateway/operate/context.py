@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from gateway.config.operatorkey import with_operator_key
 from gateway.config.paths import CONFIG_NAME, Paths, find_paths, prepare
 from gateway.config.reading import Loaded, load, redactor_of
 from gateway.config.sections import Config
+from gateway.config.sources import UnreadableSource, is_there
 from gateway.config.types import LogLevel
 
 if TYPE_CHECKING:
@@ -36,11 +38,17 @@ def load_all(config_file: Path | None) -> tuple[Loaded, Paths]:
 def passed_over(paths: Paths, here: Path) -> list[str]:
     """That a configuration file lies where somebody stands and is not read: the usual place is elsewhere."""
     beside = here / CONFIG_NAME
-    if not beside.is_file() or (paths.config_file.exists() and beside.samefile(paths.config_file)):
-        return []
-    return [
-        f"{beside} is not read: the configuration file is {paths.config_file}. To use the one here: --config {CONFIG_NAME}"
-    ]
+    with suppress(
+        UnreadableSource
+    ):  # whoever may not look into where they stand (sudo -u, in root's home) has no file there
+        if not is_there(beside) or not beside.is_file():
+            return []
+        if is_there(paths.config_file) and beside.samefile(paths.config_file):
+            return []
+        return [
+            f"{beside} is not read: the configuration file is {paths.config_file}. To use the one here: --config {CONFIG_NAME}"
+        ]
+    return []
 
 
 def prepare_places(paths: Paths) -> None:

@@ -59,6 +59,8 @@ async def _reached(server: McpServer) -> None:
 
 async def looked_at(config: Config) -> list[Json]:
     """How each server is doing."""
+    if not config.mcp.servers:
+        return []
     async with begun(config, config.mcp.servers) as (servers, _):
         return servers.status()
 

@@ -33,8 +33,8 @@ async def address_of(store: Store, node: int) -> str:
 
 
 def nodes_known(portion: Portion, here: int, now: int) -> list[Json]:
-    """The same as of the last look, while the storage is away."""
-    found = [NodeSight(one.node, one.address, one.version, one.started_at) for one in portion.peers]
+    """Who had what at the last look, while the storage is away: meanwhile others may have it, and what runs there nobody can say."""
+    found = [NodeSight(one.node, one.address, one.version, one.started_at, running=None) for one in portion.peers]
     return nodes_json(found, portion.owners, here, now)
 
 
@@ -51,7 +51,7 @@ def nodes_json(nodes: Sequence[NodeSight], owners: Mapping[str, int | None], her
             "node": one.node, "here": one.node == here, "address": one.address, "version": one.version,
             "started_at": one.started_at, "uptime_seconds": max(0, now - one.started_at) // 1000,
             "leaves": not one.address, "chats": len(has) - len(others), "has": others,
-            "running_turns": one.running, "silent_seconds": round(one.silent_seconds, 1), **told,
+            "running_turns": one.running, "last_known": one.running is None, "silent_seconds": round(one.silent_seconds, 1), **told,
         })  # fmt: skip
     return found
 

@@ -176,6 +176,15 @@ def test_what_waits_waits_behind_what_is_before_it_and_goes_on(before: Sequence[
     assert any(f"It has waited for 30 s, {words}" in one.words for one in story_of(case))
 
 
+def test_how_something_was_shown_is_told_only_of_a_turn_whose_journal_is_kept():
+    """What belonged to somebody who was forgotten names its platform alone, as what comes by the API does, and has no deliveries any more."""
+    asked = Asked(number=7, key="k", where="telegram", lane="normal", state=InboxState.DONE, at=30_000)
+    gone = StoryCase(now=60_000, messages=(asked,), about=7, turn=turn_row("t_over", TurnState.CLOSED))
+    kept = replace(gone, events=_numbering_anew())
+    shown = [any("It was shown on telegram" in one.words for one in story_of(case)) for case in (gone, kept)]
+    assert shown == [False, True]
+
+
 def test_a_line_of_another_day_says_which():
     lines = [Sentence(at, "x") for at in (DAY_MS - 1, DAY_MS, 400 * DAY_MS)]
     head, *told_ = told("Head.", lines, UTC)

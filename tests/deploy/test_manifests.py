@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import tomllib
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from adapters.checks.probe import Question
+from adapters.http.entrance import is_among
 from gateway.config.keys import OTHER_VARIABLES, describe
 from gateway.config.reading import load
 from tests.deploy.schemas import COMPOSE, KUBERNETES
@@ -188,6 +190,15 @@ def test_each_of_several_is_given_the_same_valid_configuration(service: str):
     assert config.storage.several
     mounts = dict(one.split(":", 1) for one in compose(COMPOSE_FILES[2])["services"][service]["volumes"])
     assert mounts == {service: "/var/lib/outspoken", "workspaces": str(config.tools.workspace)}
+
+
+def test_a_balancer_that_compose_starts_is_known_for_one_by_gateways_that_nobody_else_reaches() -> None:
+    """From an address that is none of a proxy's, so many connections are taken and no more: with the balancer's, all of them would be refused."""
+    services = compose("compose-several.yaml")["services"]
+    for service in ("first", "second"):
+        assert "ports" not in services[service]
+        networks = services[service]["environment"]["OUTSPOKEN_SERVER__TRUSTED_PROXIES"].split(",")
+        assert all(any(is_among(one, (ip_network(each),)) for each in networks) for one in ("172.18.0.3", "10.89.0.4"))
 
 
 def test_what_compose_gives_the_gateway_is_a_valid_configuration():

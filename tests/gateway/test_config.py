@@ -18,9 +18,11 @@ from agent_core.settings import GuardCounts, LadderCounts
 from agent_core.text.redaction import Redactor
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.model import OPENAI_URL, REHEARSED, Model, PatienceKeys, endpoints_of
+from gateway.config.paths import resolve
 from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values, survey
 from gateway.config.sections import Config, schema
 from gateway.config.types import LogLevel, SessionPolicy, is_loopback
+from gateway.operate.context import passed_over
 
 KEY = "sk-test-0123456789abcdef"
 OTHER_KEY = "sk-other-0123456789abcdef"
@@ -422,6 +424,23 @@ def test_a_file_that_is_no_utf8_or_no_file_is_told(tmp_path: Path) -> None:
     file.write_bytes(b"[model]\nname = '\xff'\n")
     assert problems(file) == [f"{file}:2: is not UTF-8 text. Save the file as UTF-8."]
     assert problems(tmp_path) == [f"{tmp_path}: cannot be read: is a directory."]
+
+
+def test_what_cannot_be_looked_for_is_no_missing_file(tmp_path: Path) -> None:
+    """With defaults in its place, a gateway would begin with the rehearsal model and an empty database, as if nobody had configured anything."""
+    file = tmp_path / "outspoken.toml"
+    file.symlink_to(tmp_path / "not-mounted" / "outspoken.toml")
+    assert problems(file) == [f"{file}: does not exist. Create it, or correct the name."]
+    file.unlink()
+    file.symlink_to(file)
+    assert problems(file) == [f"{file}: cannot be read: too many levels of symbolic links."]
+    file.unlink()
+    (tmp_path / ".env").symlink_to(tmp_path / "not-mounted")
+    assert problems(file) == [f"{tmp_path / '.env'}: does not exist. Create it, or correct the name."]
+    closed = tmp_path / ("x" * 300)  # the system says no more of what is in it than of what nobody may enter
+    found = [f"{closed / name}: cannot be read: file name too long." for name in ("outspoken.toml", ".env")]
+    assert problems(closed / "outspoken.toml") == found
+    assert passed_over(resolve({}, tmp_path), closed) == []
 
 
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:

@@ -281,6 +281,21 @@ async def test_an_unknown_key(world: World, tmp_path: Path) -> None:
     told = await doctor(world.home, config=file, env=world.env())
     assert told.status == 78
     assert told.of("slack.token")["level"] == "ok"
+    assert told.of("model.answers")["level"] == "ok"
+
+
+async def test_a_key_is_told_to_nobody_whose_address_may_stand_in_a_file_that_cannot_be_read(
+    world: World, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(
+        f'[model]\nbase_url = "{world.model.url}"\nname = small\n[storage]\nurl = "postgresql://db/outspoken"\n'
+    )
+    told = await doctor(world.home, config=file, env=world.env(OPENAI_BASE_URL="", OUTSPOKEN_SERVER__PORT=""))
+    assert told.status == 78
+    assert told.problems == ["configuration"]
+    assert {one["check"].partition(".")[0] for one in told.findings}.isdisjoint({"model", "database", "port"})
+    assert "Not looked at: the database, the port, the model." in told.text
 
 
 async def test_all_of_it_at_once(world: World, tmp_path: Path) -> None:

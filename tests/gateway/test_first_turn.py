@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,7 +10,13 @@ import tempfile
 from dataclasses import is_dataclass
 from pathlib import Path
 
-from gateway.warming import CHANGED, EVERY_TURN, STORED
+import pytest
+
+from agent_core.model.client import ModelClient
+from agent_core.ports import SystemIds, SystemClock
+from agent_core.store.store import open_store
+from agent_core.text.redaction import Redactor
+from gateway.warming import CHANGED, EVERY_TURN, STORED, warmed
 
 ROOT = Path(__file__).parents[2]
 OURS = ("agent_core.", "adapters.", "gateway.")
@@ -109,6 +116,20 @@ def test_the_first_turn_makes_no_more_than_the_second_and_loads_nothing(tmp_path
     assert len(made) <= SOME
     assert not loaded
     assert not worded
+
+
+class OutOfDescriptors(ModelClient):
+    """Of a gateway that has no file descriptor left just now."""
+
+    async def warm(self) -> None:
+        raise OSError(errno.EMFILE, "Too many open files", "agent_core/model/stream/alike.py")
+
+
+async def test_what_cannot_be_made_beforehand_ends_no_gateway(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.warming.WARM_SECONDS", 0)
+    clock = SystemClock()
+    async with open_store(sqlite, clock=clock, ids=SystemIds(clock), version="1") as store:
+        await warmed(OutOfDescriptors((), clock, Redactor()), store)
 
 
 def test_each_line_names_a_method_that_is_there() -> None:

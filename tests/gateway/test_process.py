@@ -34,9 +34,9 @@ def outspoken(env: Mapping[str, str], *words: str, stdin: str = "") -> subproces
 
 
 @contextmanager
-def daemon(env: Mapping[str, str], log: Path, host: str = "127.0.0.1") -> Generator[Forked]:
+def daemon(env: Mapping[str, str], log: Path, host: str = "127.0.0.1", *, prelude: str = "") -> Generator[Forked]:
     """A running daemon; killed at the end if it is still there."""
-    process = start(["run"], env, out=log, err=log)
+    process = start(["run"], env, out=log, err=log, prelude=prelude)
     try:
         url = f"http://{f'[{host}]' if ':' in host else host}:{env['OUTSPOKEN_SERVER__PORT']}/readyz"
         deadline = time.monotonic() + 100
@@ -154,9 +154,14 @@ def test_a_stop_signal_ends_the_daemon_cleanly_and_a_turn_visibly(tmp_path: Path
     assert "Traceback" not in log
 
 
+NO_TERMINAL = "import os; os.setsid()"
+"""As a service manager and a container begin it."""
+TERMINAL = f"{NO_TERMINAL}; import fcntl, termios; fcntl.ioctl(os.openpty()[1], termios.TIOCSCTTY, 0)"
+
+
 def test_a_terminal_that_is_closed_stops_the_daemon_in_order_unless_it_was_to_outlive_that(tmp_path: Path):
     env = environment(tmp_path, free_port())
-    with daemon(env, tmp_path / "log") as process:
+    with daemon(env, tmp_path / "log", prelude=TERMINAL) as process:
         process.send_signal(signal.SIGHUP)
         assert process.wait() == 0
     assert "gateway.stopped" in (tmp_path / "log").read_text()
@@ -165,6 +170,20 @@ def test_a_terminal_that_is_closed_stops_the_daemon_in_order_unless_it_was_to_ou
         assert signal.SIGHUP not in stops()
     finally:
         signal.signal(signal.SIGHUP, theirs)
+
+
+def test_a_service_goes_on_when_somebody_means_to_have_its_configuration_read_again_and_says_what_that_takes(
+    tmp_path: Path,
+):
+    env = environment(tmp_path, free_port())
+    with daemon(env, tmp_path / "log", prelude=NO_TERMINAL) as process:
+        process.send_signal(signal.SIGHUP)
+        while "gateway.not_read_again" not in (tmp_path / "log").read_text():
+            assert process.returncode is None, "the service manager takes an end in order for a wish"
+            time.sleep(0.02)
+        assert facts(post(env, "hello", "K"))["exit"] == "answered"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from agent_core.store.slices.rows import (
     TENURE,
     Division,
     NodeSight,
+    PeerNode,
     Tenure,
     account_slices,
     chat_slices,
@@ -29,7 +30,7 @@ from gateway.config.sections import Config
 from gateway.several.alike import sums
 from gateway.several.dividing import Dividing
 from gateway.several.telling import reached_at
-from gateway.sharing.nodes import nodes_json
+from gateway.sharing.nodes import nodes_json, nodes_known
 from gateway.sharing.portion import AccountConnections, Portion, SomeKept
 from tests.store.support import FakeClock
 
@@ -187,6 +188,13 @@ def test_all_gateways_are_shown_with_what_they_tell_and_no_command() -> None:
         "silent for 3 s",
     ):
         assert part in words, (part, words)
+
+
+def test_what_gateways_had_when_the_storage_was_there_is_said_to_be_of_then() -> None:
+    portion = Portion(whole=False)
+    portion.peers, portion.owners = (PeerNode(1, "http://a:1", "1.0", 1_000),), {"chats/00": 1, HOUSE: 1}
+    (line,) = [one for one in status_lines({"nodes": nodes_known(portion, 1, 10_000)}) if one.startswith("Gateway 1")]
+    assert line.endswith("1/64 of the chats, the house (when it was last known)")
 
 
 def test_who_gets_nothing_from_the_model_is_named_where_another_one_does() -> None:

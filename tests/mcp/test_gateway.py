@@ -197,6 +197,24 @@ def test_what_a_server_wrote_is_shown_without_its_secrets(tmp_path: Path, monkey
     assert "s3cret" not in found.stdout
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_where_no_server_is_configured_a_list_and_a_login_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+):
+    """With and without the package that speaks the protocol: there is nobody to speak with."""
+    monkeypatch.setenv("OUTSPOKEN_HOME", str(tmp_path))
+    if not there:
+        monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+        monkeypatch.setattr("gateway.operate.servers.find_spec", lambda _: None)
+    found = CliRunner().invoke(cli, ["mcp", "list"])
+    assert (found.exit_code, found.output) == (0, "No server is configured: see docs/mcp.md.\n")
+    refused = CliRunner().invoke(cli, ["mcp", "login", "cellar"])
+    assert (refused.exit_code, refused.output) == (
+        1,
+        "There is no server called cellar in the configuration. There is: none.\n",
+    )
+
+
 async def test_without_a_server_nothing_of_it_is_there(tmp_path: Path):
     async with served(tmp_path, patient=True) as up:
         assert up.hub.opener.settings.tools_settled is None

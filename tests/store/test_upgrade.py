@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 import stat
@@ -22,6 +23,7 @@ from agent_core.store import tables as t
 from agent_core.store.database import ownership
 from agent_core.store.database.look import look
 from agent_core.store.database.place import PostgresPlace, parse_place
+from agent_core.store.database.trouble import in_words
 from agent_core.store.database.upgrade import NEWEST, backup_path, upgrade_to
 from agent_core.store.errors import CannotOpenNow
 from agent_core.store.reading import open_reads
@@ -424,6 +426,19 @@ async def _refused(where: str) -> CannotOpen:
         async with opened(where):
             pass
     return told.value
+
+
+async def test_a_look_at_a_server_that_hangs_up_says_what_a_start_says() -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
+        url = f"postgresql://outspoken@127.0.0.1:{server.sockets[0].getsockname()[1]}/outspoken"
+        with pytest.raises(CannotOpenNow) as refused:
+            await look(url)
+    assert str(refused.value).endswith("Check that the server runs and can be reached.")
+    assert in_words(ConnectionError("unexpected connection_lost() call")) == "the connection was lost"
+    assert in_words(TimeoutError()) == "there was no answer in time"
 
 
 async def test_what_a_server_does_not_allow_is_told_in_words(postgres_server: str) -> None:

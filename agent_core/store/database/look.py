@@ -16,7 +16,7 @@ from agent_core.store import tables as t
 from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.ownership import locked_itself, running_pid
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
-from agent_core.store.database.trouble import RESTORE, extended_code, in_words
+from agent_core.store.database.trouble import cannot_open, extended_code, in_words, opening
 from agent_core.store.database.upgrade import NEWEST, known_revision
 from agent_core.store.errors import CannotOpen
 from agent_core.store.inbox.rows import UnreadState
@@ -107,10 +107,9 @@ async def _postgres(place: PostgresPlace) -> DatabaseSeen:
         return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision, unread, keys, may_make=may_make)
 
     try:
-        async with engine.connect() as conn:
-            return await conn.run_sync(all_of_it)
-    except (SQLAlchemyError, OSError) as error:
-        raise _cannot_open(place.shown, error) from error
+        with opening(place.shown):
+            async with engine.connect() as conn:
+                return await conn.run_sync(all_of_it)
     finally:
         await engine.dispose()
 
@@ -130,14 +129,9 @@ def _keys(conn: Connection, revision: str | None) -> tuple[str, ...]:
 
 
 def _cannot_open(shown: str, error: Exception) -> CannotOpen:
-    said = f"The database {shown} cannot be opened: {in_words(error)}."
-    match extended_code(error):
-        case sqlite3.SQLITE_IOERR_SHORT_READ:
-            return CannotOpen(
-                f"{said} Its log ({shown}-wal) is shorter than its index says: it was removed, replaced or cut. A gateway that runs notices that "
-                f"within seconds, and saves what it can: try again then. If none runs, remove {shown}-shm."
-            )
-        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
-            return CannotOpen(f"{said} It is another kind of file, or damaged. {RESTORE}")
-        case _:
-            return CannotOpen(f"{said} Check that it exists, and that this user may read and write it.")
+    if extended_code(error) == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return CannotOpen(
+            f"The database {shown} cannot be opened: {in_words(error)}. Its log ({shown}-wal) is shorter than its index says: it was removed, "
+            f"replaced or cut. A gateway that runs notices that within seconds, and saves what it can: try again then. If none runs, remove {shown}-shm."
+        )
+    return cannot_open(error, shown)

@@ -124,7 +124,9 @@ def in_words(error: Exception) -> str:
     # SQLAlchemy puts the class of asyncpg's error in front: "<class 'asyncpg.exceptions.X'>: words".
     if text.startswith("<class ") and ">: " in text:
         text = text.split(">: ", 1)[1]
-    return text[:300] or type(orig).__name__
+    if isinstance(orig, ConnectionError) and "connection_lost()" in text:
+        return "the connection was lost"  # asyncpg's words for itself
+    return text[:300] or ("there was no answer in time" if isinstance(orig, TimeoutError) else type(orig).__name__)
 
 
 # ---------------------------------------------------------------------- at the start
@@ -162,7 +164,7 @@ def opening(shown: str) -> Generator[None]:
     except Exception as error:
         if blame(error) is Blame.OPERATION and not _by_database(error):
             raise  # a mistake of ours
-        raise _cannot_open(error, shown) from error
+        raise cannot_open(error, shown) from error
 
 
 def _by_database(error: Exception) -> bool:
@@ -177,7 +179,8 @@ def cannot_start(error: StorageUnavailable) -> CannotOpen:
     return CannotOpenNow(str(error))
 
 
-def _cannot_open(error: Exception, shown: str) -> CannotOpen:
+def cannot_open(error: Exception, shown: str) -> CannotOpen:
+    """Why a database cannot be opened, and what to do about it."""
     said = f"The database {shown} cannot be opened: {in_words(error)}."
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return CannotOpenNow(f"{said} {_OFTEN_FULL}")

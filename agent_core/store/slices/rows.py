@@ -53,8 +53,8 @@ class NodeSight:
     """As `NodeRow.told`."""
     silent_seconds: float = 0.0
     """How long ago its pulse was heard."""
-    running: int = 0
-    """How many turns are open in its conversations."""
+    running: int | None = 0
+    """How many turns are open in its conversations; None: it was not asked for, and what is said of the node was true when it last was."""
 
 
 @dataclass(frozen=True, slots=True)

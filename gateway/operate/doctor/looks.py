@@ -54,6 +54,8 @@ TOOLS_SECONDS = 60.0
 SECONDS = 15.0
 """A person waits for no longer, if nobody says otherwise; what needs more is said not to be known yet."""
 Progress = Callable[[str], None]
+ADDRESSES = {("storage", "url"): "the database", ("server", "port"): "the port", ("model", "base_url"): "the model"}
+"""By which key it is said where something is, and what that is. (A platform is where its token comes from.)"""
 OLD_SECONDS = 60.0
 """A part that waits longer for its delivery is told."""
 
@@ -73,24 +75,25 @@ async def diagnose(
     seen = survey(file, env, required=named)
     if not named:
         seen = replace(seen, warnings=(*seen.warnings, *passed_over(paths, Path.cwd())))
+    seen, hidden = _without_guesses(seen)
     config = with_operator_key(seen.config, paths)
     gateway = await find_gateway(config, paths)
     url = gateway.url
     holder = await asyncio.to_thread(holder_of_database, config, paths)
     runs = bool(holder) or (bool(url) and holder is None)
     checks = [
-        *_machine(config, paths, env, url, holder),
+        *_machine(config, paths, env, url, holder, seen.unsound),
         *([Check("gateway", LOCAL_SECONDS, lambda: _gateway(config, url))] if runs and url else []),
         *_models(config, seen, runs=runs),
         *doctor_programs.checks(config, paths),
-        *_platforms(config, env, runs=runs),
+        *_platforms(config, env, seen.unsound, runs=runs),
         *([Check("tools", TOOLS_SECONDS, lambda: own_tools(config))] if brings_tools(config) else []),
         *_search(config),
         *doctor_shell.checks(config, paths.state_dir),
         *_tool_servers(config),
     ]
     redactor = redactor_of(config)
-    found = [*judged_survey(seen, file), *await examine(checks, seconds, progress)]
+    found = [*judged_survey(seen, file), *hidden, *await examine(checks, seconds, progress)]
     if gateway.pid:
         found = [one for one in found if one.check != "port"]  # it would say that a stranger listens there
         found.append(problem("gateway", gateway.trouble, gateway.fix))
@@ -107,9 +110,21 @@ def judged_survey(seen: Loaded, file: Path) -> list[Finding]:
     findings = [_configuration(one) for one in seen.problems]
     findings += [_warned(one) for one in seen.warnings]
     if not findings:
-        there = f"{file} is valid." if file.exists() else f"There is no {file}; the defaults and the environment hold."
+        there = f"{file} is valid." if seen.file else f"There is no {file}; the defaults and the environment hold."
         findings.append(ok("configuration", there))
     return findings
+
+
+def _without_guesses(seen: Loaded) -> tuple[Loaded, list[Finding]]:
+    """Where a file cannot be read, what is to be asked may be named in it: a default in its place would be a guess, and the key that is
+    sent there told to a stranger."""
+    guessed = {section: words for (section, key), words in ADDRESSES.items() if (section, key) not in seen.origins}
+    if not seen.unread or not guessed:
+        return seen, []
+    what = f"Not looked at: {', '.join(guessed.values())}. Which to ask may stand in what cannot be read."
+    return replace(seen, unsound=seen.unsound | guessed.keys()), [
+        note("configuration", what, "Mend that, then ask again.")
+    ]
 
 
 def _configuration(one: ConfigProblem) -> Finding:
@@ -126,7 +141,14 @@ def _warned(words: str) -> Finding:
 # --- this machine ---
 
 
-def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, holder: int | None) -> list[Check]:
+def _machine(
+    config: Config, paths: Paths, env: Mapping[str, str], url: str, holder: int | None, unsound: frozenset[str]
+) -> list[Check]:
+    database = [
+        Check("database", LOCAL_SECONDS, lambda: doctor_machine.database(config, paths, holder)),
+        Check("database.damage", DATABASE_SECONDS, lambda: pages(config, paths)),
+    ]
+    port = [Check("port", LOCAL_SECONDS, lambda: doctor_machine.port(config, url, holder))]
     return [
         Check(
             "directory",
@@ -134,9 +156,8 @@ def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, hol
             lambda: doctor_machine.directories(paths, config.tools.workspace, config.spool(paths)),
         ),
         Check("disk", LOCAL_SECONDS, lambda: doctor_machine.disk(paths)),
-        Check("database", LOCAL_SECONDS, lambda: doctor_machine.database(config, paths, holder)),
-        Check("database.damage", DATABASE_SECONDS, lambda: pages(config, paths)),
-        Check("port", LOCAL_SECONDS, lambda: doctor_machine.port(config, url, holder)),
+        *(database if "storage" not in unsound else ()),
+        *(port if "server" not in unsound else ()),
         Check("tls", LOCAL_SECONDS, lambda: doctor_machine.certificates(env)),
     ]
 
@@ -281,10 +302,10 @@ async def _rehearsal(*, runs: bool) -> Seen:
 # --- platforms ---
 
 
-def _platforms(config: Config, env: Mapping[str, str], *, runs: bool) -> list[Check]:
+def _platforms(config: Config, env: Mapping[str, str], unsound: frozenset[str], *, runs: bool) -> list[Check]:
     around = CheckContext(env, runs)
     checks = [check for _, section in config.chats() for check in section.checks(around)]
-    if not config.chats():
+    if not config.chats() and unsound.isdisjoint(names()):
         checks.append(Check("platforms", LOCAL_SECONDS, lambda: _no_platform(runs=runs)))
     if found().broken:
         checks.append(Check("platforms.package", LOCAL_SECONDS, _broken))
