@@ -280,6 +280,16 @@ class SessionQueue:
             if message.inbound.platform_key == inbound.platform_key:
                 message.inbound = inbound
 
+    def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
+        """A chat has another id: what came from it came from there."""
+        for message in (*(self.running.messages if self.running is not None else ()), *self.waiting, *self.steers):
+            inbound = message.inbound
+            if not isinstance(inbound, FromChat):
+                continue
+            where = inbound.chat.address
+            if (where.platform, where.account, where.chat) == (platform, account, old_chat):
+                message.inbound = replace(inbound, chat=replace(inbound.chat, address=replace(where, chat=new_chat)))
+
     def withdraw(self, inbox_id: int) -> Waiting | None:
         """Take a waiting message out of the queue."""
         found = next((waiting for waiting in self.waiting if waiting.inbox_id == inbox_id), None)

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Text,
     bindparam,
+    delete,
+    exists,
     func,
     insert,
     literal,
@@ -94,12 +97,21 @@ def move_chat(account: str, old: str, new: str) -> Callable[[Connection], None]:
             known = {str(value) for value in conn.execute(taken).scalars()}
             if table is t.sessions and known:
                 continue  # somebody has spoken in the new chat already; that conversation goes on
+            if table is t.deliveries:
+                _leave_doubles(conn, matches, renamed)
             values: dict[str, Any] = {column.name: renamed}
             if table is t.schedules:  # whoever saw it under the old name must look again
                 values["rev"] = t.schedules.c.rev + 1
             conn.execute(update(table).where(matches).values(values))
 
     return body
+
+
+def _leave_doubles(conn: Connection, matches: ColumnElement[bool], renamed: ColumnElement[str]) -> None:
+    """What stands where the chat is now counts: the same part under the old id was wanted after a restart, and never shown there."""
+    here, there = t.deliveries.c, t.deliveries.alias().c
+    same = (there.origin == here.origin) & (there.bubble == here.bubble) & (there.part == here.part)
+    conn.execute(delete(t.deliveries).where(matches, exists().where(there.surface == renamed, same)))
 
 
 def make(session: str, key: str, policy: str, at: int, node: int) -> Callable[[Connection], bool]:
