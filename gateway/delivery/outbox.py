@@ -20,7 +20,7 @@ from adapters.delivery.reconcile import Name, Part, loaded
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.signals import Tell, nobody
-from agent_core.store.deliveries.rows import Delivery, DeliveryState
+from agent_core.store.deliveries.rows import Delivery, DeliveryState, behind
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.text.tongue import known_sentence, sentence, speak, speaking, spoken_now
@@ -233,7 +233,7 @@ class Outbox:
 
     async def _tell_privately(self, address: ChatAddress, part: Part, error: CallFailed) -> None:
         """What cannot be said in a group is told in private to the person whom it was for."""
-        origin = part.row.origin
+        origin = behind(part.row.origin)
         asker = await self._asker_of(origin)
         if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
             return

@@ -92,7 +92,9 @@ class SurfaceTroubles:
             if notice or not known:
                 await self._tell_privately(address, part, error)
             return
-        if not notice:  # never a notice about a notice
+        if notice:  # never a notice about a notice: where not even that is taken, it is as if nothing were
+            await self._tell_privately(address, part, error)
+        else:
             await self._say_so(ledger, ledger.owners[part.row.origin], part, error)
 
     async def _say_so(self, ledger: Ledger, owner: Owner, part: Part, error: CallFailed) -> None:

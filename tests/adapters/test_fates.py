@@ -92,6 +92,13 @@ def slack(status: int, data: object, after: str = "") -> SlackApiError:
         (slack(403, "page"), Fate.NOT_SENT, Cause.SHIELDED),
         (slack(200, {"error": "channel_not_found"}), Fate.REFUSED, Cause.NO_CHAT),
         (slack(200, {"error": "nobody_knows"}), Fate.REFUSED, Cause.OTHER),
+        (slack(200, {"error": "cannot_reply_to_message"}), Fate.REFUSED, Cause.NO_THREAD),
+        (slack(200, {"error": "restricted_action_thread_locked"}), Fate.REFUSED, Cause.NO_THREAD),
+        (slack(200, {"error": "restricted_action_non_threadable_channel"}), Fate.REFUSED, Cause.NO_THREAD),
+        (slack(200, {"error": "restricted_action_read_only_channel"}), Fate.REFUSED, Cause.NO_RIGHTS),
+        (slack(200, {"error": "restricted_action_thread_only_channel"}), Fate.REFUSED, Cause.NO_RIGHTS),
+        (slack(200, {"error": "ekm_access_denied"}), Fate.REFUSED, Cause.NO_RIGHTS),
+        (slack(200, {"error": "team_added_to_org"}), Fate.NOT_SENT, Cause.NONE),
         (slack(200, {"error": "invalid_blocks"}), Fate.REFUSED, Cause.FORM),
         (
             slack(200, {"error": "invalid_blocks", "response_metadata": {"messages": ["no more than 50 characters"]}}),

@@ -61,14 +61,16 @@ async def test_a_chat_that_takes_nothing_is_told_of_in_private_once_until_it_tak
 
 
 @pytest.mark.parametrize("cause", [cause for cause in Cause if cause not in BLOCKED_CAUSES])
-async def test_what_a_chat_does_not_take_is_said_there_but_never_of_what_says_so(cause: Cause) -> None:
+async def test_what_a_chat_does_not_take_is_said_there_and_in_private_where_not_even_that_is_taken(
+    cause: Cause,
+) -> None:
     chat = Chat()
     await chat.refuses(chat.part(), cause)
     assert (chat.private, len(chat.notices)) == ([], 1)
     (said,) = (part for part in chat.ledger.parts.values() if part.row.origin in chat.notices)
     assert chat.paper.rows[said.row.origin] == said.row, "it is stored"
     await chat.refuses(said, cause)
-    assert (chat.private, len(chat.notices)) == ([], 1)
+    assert (chat.private, len(chat.notices)) == ([cause], 1)
 
 
 async def test_that_a_notice_found_no_way_either_is_told_in_private_each_time() -> None:
