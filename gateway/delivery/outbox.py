@@ -31,7 +31,7 @@ from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.sender import Moved, Shared
 from gateway.delivery.surface import Change
 from gateway.delivery.surfaces import Surfaces
-from gateway.delivery.troubles import SurfaceTroubles
+from gateway.delivery.troubles import BLOCKED_CAUSES, SurfaceTroubles
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.delivery.words import UnstoredWords, Words
 from gateway.storage.damage import DamageMet
@@ -248,6 +248,8 @@ class Outbox:
                 "I could not write into the group where you asked me: {why}. Nothing more can be shown there until that is changed.",
                 why=known_sentence(error.words),
             )
+        if error.cause not in BLOCKED_CAUSES:  # of one part alone, as was to be said in the group
+            words = part.content.body.text
         found = await self._store.deliveries.of(origin)
         if found:
             owner = Owner(found[0].session, await self._store.sessions.claim(found[0].session))

@@ -144,6 +144,7 @@ def said(status: int, code: int = 0, text: str = "words", kind: str = JSON) -> d
         (said(401), Fate.REFUSED, Cause.NOT_LET_IN),
         (said(403), Fate.REFUSED, Cause.NO_RIGHTS),
         (said(403, 50007), Fate.REFUSED, Cause.BLOCKED),
+        (said(400, 50008), Fate.REFUSED, Cause.NO_RIGHTS),
         (said(404, 10008), Fate.REFUSED, Cause.NO_MESSAGE),
         (said(400, 50035, "content: Must be 2000 or fewer in length."), Fate.REFUSED, Cause.TOO_LONG),
         (said(400, 50035, "embeds: Must be 10 or fewer in length."), Fate.REFUSED, Cause.FORM),

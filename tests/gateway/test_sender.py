@@ -438,6 +438,19 @@ async def test_what_cannot_be_said_in_a_group_is_told_in_private_in_the_language
     )
 
 
+async def test_that_one_part_was_not_taken_is_told_in_private_in_the_words_that_the_group_did_not_take() -> None:
+    words, asker = Heard(), ChatOrigin(CHAT, ChatKind.GROUP, ChatPerson("77", "Ada"), "5")
+    outbox: Any = SimpleNamespace(
+        _asker_of=_gives(asker), words=words, port_of=gives(SimpleNamespace(private=_gives("88"))),
+        _store=SimpleNamespace(
+            deliveries=SimpleNamespace(of=_gives([Delivery("s", part_in_german().row)])),
+            sessions=SimpleNamespace(claim=_gives(7)),
+        ),
+    )  # fmt: skip
+    await Outbox._tell_privately(outbox, CHAT, part_in_german(), CallFailed(Fate.REFUSED, "no", cause=Cause.OTHER))
+    assert [content.body.text for _, content in words.said] == ["hallo"]
+
+
 async def test_a_chat_that_is_another_by_now_is_told_of() -> None:
     async with chat() as one:
 
