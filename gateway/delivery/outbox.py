@@ -164,6 +164,7 @@ class Outbox:
         self.words = Words(self.surfaces, self.accounts, store)
         self.unstored = UnstoredWords(self.surfaces, self.accounts, self.gates, clock)
         self.parts = Restorer(shared, self.surfaces, self.words, store)
+        self.moved = moved
         self._store = store
         self._asker_of = asker_of
         self._stack = AsyncExitStack()

@@ -47,12 +47,14 @@ async def test_who_gives_up_waiting_keeps_no_queue() -> None:
 
 @pytest.mark.parametrize("busy", ["running", "waiting", "steers"])
 def test_what_came_from_a_chat_comes_from_it_under_its_new_id(busy: str) -> None:
+    """Also its conversation, which files are found by, and its memory."""
+
     def came(chat: str) -> Waiting:
         address = ChatAddress("telegram", "1", chat, "7")
         origin = ChatOrigin(address, ChatKind.GROUP, ChatPerson("2", "Ada"))
         inbound = FromChat(
-            account="telegram/1", platform_key="1:1", session=SessionKey("telegram", "1", "5"), input=(), surface="telegram",
-            memory_scope="telegram/1", chat=origin,
+            account="telegram/1", platform_key="1:1", session=SessionKey("telegram", "1", chat), input=(), surface="telegram",
+            memory_scope=f"telegram/1/{chat}//", chat=origin,
         )  # fmt: skip
         return Waiting(1, 1, inbound, 0)
 
