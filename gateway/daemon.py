@@ -185,7 +185,9 @@ async def serving(
         portion = Portion(whole=not config.storage.several)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, portion, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
-        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts, portion)
+        outbox = chat_outbox(
+            store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts, portion, quotas.move
+        )
         voice = _voice(config, endpoints[0], outbox, queues, store, quotas, workers, clock, stack)
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, portion, stack)

@@ -18,6 +18,8 @@ Laws (tests/adapters/test_reconcile.py).
    that is there.
 8. What cannot be understood in a platform's answers has a bound of tries, and what fails for longer than `BLOCKS_MS` keeps nothing
    else back.
+9. Where a platform gave a chat another id, its messages stay behind, and the same numbers mean others: none of them is touched in the new
+   chat. What changes is sent there as a message of its own, and what waits for an answer is asked there.
 
 Names. What comes in the place of a part has names below its own (`b>0` for part 0 of bubble `b`) and stands in its place.
 """
@@ -36,7 +38,7 @@ from adapters.contract.contents import encode
 from adapters.contract.pacing import Urgency
 from adapters.delivery.parts import STATUS_BUBBLE, WantedPart
 from agent_core.records import dataclass
-from agent_core.store.deliveries.rows import BY_HAND, DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import BY_HAND, DeliveryRow, DeliveryState, made_here
 
 KEYED_MS = 120_000
 """For how long a platform surely remembers a key (durability: Discord says "past few minutes")."""
@@ -65,6 +67,11 @@ class Part:
     """What stands on its message, while that grows; None if it is not known."""
     tried: Content | None = None
     """What the last call that creates it was to show: what it is looked for by, although something else is wanted meanwhile."""
+
+    @property
+    def left_behind(self) -> bool:
+        """Its message is in the chat that this one was, under another id."""
+        return self.row.platform_id is not None and not made_here(self.row)
 
     @property
     def grows(self) -> bool:
@@ -252,10 +259,19 @@ def new_part(one: WantedPart, surface: str, origin: str, place: int) -> Part:
         place=place,
         want=want,
         want_hash=want_hash(want),
-        key=f"{surface}/{origin}/{one.bubble}/{one.part}",
+        key=_key(surface, origin, one.bubble, one.part),
         final=one.final,
     )
     return Part(row, one.content)
+
+
+def _key(surface: str, origin: str, bubble: str, part: int) -> str:
+    return f"{surface}/{origin}/{bubble}/{part}"
+
+
+def _own_key(row: DeliveryRow) -> str:
+    """One of the chat where it is shown: in a chat with another id, nothing was sent under the old one."""
+    return row.key if made_here(row) else _key(row.surface, row.origin, row.bubble, row.part)
 
 
 def _changed(known: Part, one: WantedPart) -> Part | None:
@@ -386,6 +402,8 @@ def _step(
     part: Part, ability: Ability, now: int, flows: Flows | None
 ) -> Create | Edit | GrowBy | FinishGrowing | Delete:
     row = part.row
+    if part.left_behind:
+        return Delete(part, leave=True)
     if part.grows:
         return _growth(part, flows)
     open_outcome = row.platform_id is None and (row.state is not DeliveryState.WANTED or row.labelled)
@@ -436,6 +454,7 @@ def begun(part: Part, now: int, *, repeated: bool) -> Part:
         sending_at=row.sending_at if repeated and row.sending_at else now,
         retry_at=None,
         labelled=repeated,
+        key=_own_key(row),
         at=now,
     )
     # What an earlier process tried is not known: what is found under its key may be an earlier state.
@@ -489,9 +508,8 @@ def removed(part: Part, now: int) -> Part:
     """Its message is not there (any more)."""
     state = DeliveryState.SKIPPED if part.row.gone or not part.row.final else DeliveryState.WANTED
     # What is created in its place is another message, so it needs another key.
-    made = replace(
-        part.row, state=state, platform_id=None, retry_at=None, labelled=False, key=f"{part.row.key}'", at=now
-    )
+    key = _own_key(part.row) if part.left_behind else f"{part.row.key}'"
+    made = replace(part.row, state=state, platform_id=None, retry_at=None, labelled=False, key=key, at=now)
     return replace(part, row=made, there=None, tried=None)
 
 
@@ -547,11 +565,33 @@ def by_hand(part: Part, hand: Hand, now: int, elsewhere: str = "") -> Part:
     return replace(part, row=made)
 
 
+def moved(part: Part, surface: str) -> Part:
+    """The chat has another id: the part is one of `surface` now."""
+    return _asked_here(replace(part, row=replace(part.row, surface=surface, retry_at=None)))
+
+
+def _asked_here(part: Part) -> Part:
+    """What waits for an answer is asked where the chat is now."""
+    row = part.row
+    asks = part.left_behind and bool(part.content.buttons) and part.content.kind is ContentKind.APPROVAL
+    unasked = asks and row.state is DeliveryState.SENT and not row.gone
+    return replace(part, row=replace(row, state=DeliveryState.WANTED)) if unasked else part
+
+
+def joined(there: Part, was: Part) -> Part:
+    """One part that is known under both ids of a chat: it is the one `there`, and as it was wanted last under the other."""
+    row = was.row
+    if row.gone:
+        return _gone(there) or there
+    return _changed(there, WantedPart(row.bubble, row.part, was.content, final=row.final)) or there
+
+
 def loaded(part: Part, *, over: bool = False) -> Part:
     """A part as a new process finds it: what was being sent has an unknown outcome.
 
     With `over`, nothing runs any more that could change it: what was only on its way is not carried out.
     """
+    part = _asked_here(part)
     row = part.row
     if row.state is DeliveryState.SENDING:
         part = replace(part, row=replace(row, state=DeliveryState.UNKNOWN))

@@ -77,7 +77,10 @@ def _forwarded(snapshot: discord.MessageSnapshot) -> str:
 
 def _poll(poll: discord.Poll) -> str:
     several = ", several answers are possible" if poll.multiple else ""
-    lines = [f"{number}. {one.text}" for number, one in enumerate(poll.answers, 1)]
+    counts = [f" (votes: {one.vote_count})" if poll.total_votes else "" for one in poll.answers]
+    lines = [
+        f"{number}. {one.text}{votes}" for number, (one, votes) in enumerate(zip(poll.answers, counts, strict=True), 1)
+    ]
     return f"[A poll{several}: {poll.question}\n" + "\n".join(lines) + "]"
 
 

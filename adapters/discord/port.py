@@ -255,6 +255,7 @@ _CODES = {
     50005: Cause.UNEDITABLE,  # cannot edit a message of another user
     50021: Cause.UNEDITABLE,  # a system message
     50007: Cause.BLOCKED,  # cannot send messages to this user
+    50008: Cause.NO_RIGHTS,  # no messages in a channel of this kind: of a post that was locked nothing can be said in its forum
     50013: Cause.NO_RIGHTS,  # missing permissions
     50278: Cause.BLOCKED,  # no server in common
     INVALID_FORM: Cause.FORM,

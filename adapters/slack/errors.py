@@ -19,6 +19,9 @@ from adapters.contract.pacing import LONGEST_TOLD_SECONDS
 _CAUSES = {
     "message_not_found": Cause.NO_MESSAGE,
     "thread_not_found": Cause.NO_THREAD,
+    "cannot_reply_to_message": Cause.NO_THREAD,  # what it began with was deleted, or can have no replies
+    "restricted_action_thread_locked": Cause.NO_THREAD,
+    "restricted_action_non_threadable_channel": Cause.NO_THREAD,
     "message_deleted": Cause.NO_MESSAGE,
     "invalid_ts": Cause.NO_MESSAGE,
     "bad_timestamp": Cause.NO_MESSAGE,
@@ -30,6 +33,9 @@ _CAUSES = {
     "is_archived": Cause.NO_RIGHTS,
     "not_in_channel": Cause.NO_RIGHTS,
     "restricted_action": Cause.NO_RIGHTS,
+    "restricted_action_read_only_channel": Cause.NO_RIGHTS,
+    "restricted_action_thread_only_channel": Cause.NO_RIGHTS,
+    "ekm_access_denied": Cause.NO_RIGHTS,
     "missing_scope": Cause.NO_RIGHTS,
     "user_not_found": Cause.BLOCKED,
     "user_disabled": Cause.BLOCKED,
@@ -59,6 +65,8 @@ _CAUSES = {
     "token_expired": Cause.NOT_LET_IN,
 }
 _UNKNOWN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+_MIGRATES = frozenset({"team_added_to_org", "org_login_required", "external_channel_migrating"})
+"""The workspace or channel is on its way to another organisation, and takes nothing until it is there."""
 _TOO_FAST = frozenset({"ratelimited", "rate_limited"})
 """Both words stand on the pages of the methods (https://docs.slack.dev/reference/methods/chat.postMessage#errors)."""
 DEFAULT_PAUSE_SECONDS = 30.0
@@ -109,6 +117,8 @@ def _answered(error: Any) -> CallFailed:
         return CallFailed(
             Fate.TOO_FAST, refusing.ASKS_TO_WAIT.format(platform=NAME, seconds=f"{seconds:g}"), retry_after=seconds
         )
+    if word in _MIGRATES:
+        return CallFailed(Fate.NOT_SENT, refusing.ANSWERED_WITH.format(platform=NAME, what=word))
     if status >= 500 or word in _UNKNOWN:
         return CallFailed(Fate.UNKNOWN, refusing.ANSWERED_WITH.format(platform=NAME, what=word))
     if 200 <= status < 300 and not data.get("error"):

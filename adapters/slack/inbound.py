@@ -144,7 +144,7 @@ def read_message(
 
 
 def read_command(body: Table, account: str) -> ChatMessage:
-    """The slash command: ``/outspoken stop all``."""
+    """The slash command: ``/outspoken stop all``. As it is written elsewhere (``/stop``, ``!stop``) is meant as well."""
     channel = str(body["channel_id"])
     kind = ChatKind.PRIVATE if channel.startswith("D") else ChatKind.GROUP
     typed = unescaped(str(body.get("text") or "")).strip()
@@ -156,7 +156,7 @@ def read_command(body: Table, account: str) -> ChatMessage:
         origin=origin,
         key=f"command:{body['trigger_id']}",
         text=words.strip(),
-        command=(name or "help").lower(),
+        command=(name[name.startswith(("/", IN_THREAD)) :] or "help").lower(),
         typed=typed,
         for_us=True,
     )

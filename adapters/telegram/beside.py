@@ -134,7 +134,7 @@ def _told(message: Table) -> tuple[str, str]:
     if dice := table(message.get("dice")):
         return f"[Thrown: {string(dice.get('emoji'))} shows {whole(dice.get('value'))}]", ""
     if checklist := table(message.get("checklist")):
-        tasks = [string(table(one).get("text")) for one in _list(checklist.get("tasks"))]
+        tasks = [_task(table(one)) for one in _list(checklist.get("tasks"))]
         return f"[A checklist: {string(checklist.get('title'))}\n{_numbered(tasks)}]", ""
     return "", ""
 
@@ -145,12 +145,23 @@ def _where(location: Table) -> str:
     return f"{at}, to {near:g} m" if isinstance(near, int | float) and near else at
 
 
+def _task(task: Table) -> str:
+    return f"{string(task.get('text'))}{' (done)' if whole(task.get('completion_date')) else ''}"
+
+
 def _poll(poll: Table) -> str:
-    options = [string(table(one).get("text")) for one in _list(poll.get("options"))]
+    voted = bool(whole(poll.get("total_voter_count")))
+    options = [_option(table(one), voted=voted) for one in _list(poll.get("options"))]
     kind = "quiz" if poll.get("type") == "quiz" else "poll"
     several = ", several answers are possible" if poll.get("allows_multiple_answers") is True else ""
     closed = ", closed" if poll.get("is_closed") is True else ""
     return f"[A {kind}{several}{closed}: {string(poll.get('question'))}\n{_numbered(options)}]"
+
+
+def _option(option: Table, *, voted: bool) -> str:
+    """Nobody is told of votes before there are any."""
+    votes = f" (votes: {whole(option.get('voter_count'))})" if voted else ""
+    return f"{string(option.get('text'))}{votes}"
 
 
 def _list(value: Json) -> list[Json]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -239,7 +239,7 @@ class Arrivals:
 
     async def moved(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """See `adapters.contract.chat.ChatIntake`."""
-        await move_chat(self._store, self._queues, self._outbox, ChatAddress(platform, account, old_chat), new_chat)
+        await self._outbox.moved(ChatAddress(platform, account, old_chat), new_chat)
 
     def waits(self, message: ChatMessage, refused: NotAccepted) -> None:
         """See `adapters.contract.chat.ChatIntake`. Needs nothing of the storage, so that only a running queue tells whether a thread is one of ours."""
@@ -397,16 +397,29 @@ class Arrivals:
         return self._members.directory.session_of(own, origin)
 
 
-async def move_chat(store: Store, queues: Queues, outbox: Outbox, old: ChatAddress, new_chat: str) -> None:
-    """A chat has another id: what is stored, what is queued and what is shown go on under it."""
+MoveFiles = Callable[[str, str], None]
+"""Has the files of a session found under another key than before."""
+
+
+async def move_chat(
+    store: Store, queues: Queues, outbox: Outbox, files: MoveFiles, old: ChatAddress, new_chat: str
+) -> None:
+    """A chat has another id: what is stored, what is queued, what is shown and the files go on under it."""
     platform, account, old_chat = old.platform, old.account, old.chat
     if old_chat == new_chat:
         return  # a platform that says so says nothing
     log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
     with _stored():
-        await store.sessions.move_chat(f"{platform}/{account}/", old_chat, new_chat)
+        keys = await store.sessions.move_chat(f"{platform}/{account}/", old_chat, new_chat)
     queues.move(platform, account, old_chat, new_chat)
     outbox.surfaces.move(platform, account, old_chat, new_chat)
+    for key in keys:
+        was = key.replace(f"{platform}/{account}/{new_chat}/", f"{platform}/{account}/{old_chat}/", 1)
+        queue = queues.known(key)
+        if queue is not None and queue.running is not None:  # its tools are at work there
+            queue.running.over.add_done_callback(lambda _, was=was, key=key: files(was, key))
+        else:
+            await asyncio.to_thread(files, was, key)
 
 
 @contextmanager

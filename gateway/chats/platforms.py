@@ -28,7 +28,7 @@ from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.people.rows import PlaceRow
 from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import Store
-from gateway.chats.arrival import Arrivals, move_chat
+from gateway.chats.arrival import Arrivals, MoveFiles, move_chat
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
@@ -125,11 +125,12 @@ def chat_outbox(
     damage: DamageMet,
     hooks: PartHooks,
     portion: Portion,
+    files: MoveFiles,
 ) -> Outbox:
-    """The outbox of all chats. What it learns of a chat's new id goes to store and queues."""
+    """The outbox of all chats. What is learned of a chat's new id goes to store, queues and `files`."""
 
     async def moved(address: ChatAddress, new_chat: str) -> None:
-        await move_chat(store, queues, outbox, address, new_chat)
+        await move_chat(store, queues, outbox, files, address, new_chat)
 
     outbox = Outbox(
         store,

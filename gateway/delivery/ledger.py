@@ -17,7 +17,7 @@ from adapters.contract.chat import Traits
 from adapters.contract.contents import decode
 from adapters.delivery.aftermath import within
 from adapters.delivery.parts import WantedPart
-from adapters.delivery.reconcile import Name, Part, begun, loaded, plan
+from adapters.delivery.reconcile import Name, Part, begun, joined, loaded, moved, plan
 from agent_core.ports import Clock, steady_ms
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Damaged, StorageUnavailable, Store
@@ -144,7 +144,8 @@ class Book:
 
     def hand_over(self, other: Book, surface: str) -> None:
         """The parts belong to another surface now, and the store knows it."""
-        other.stored(replace(row, surface=surface) for row in self._rows.values())
+        for row in self._rows.values():
+            other.found(replace(row, surface=surface))
         for origin, rows in self._offered.items():
             other.offer(origin, [replace(row, surface=surface) for row in rows])
 
@@ -383,8 +384,8 @@ class Ledger:
     def hand_over(self, other: Ledger) -> None:
         """The chat has another id: `other` has everything from now on."""
         for part in self.parts.values():
-            moved = replace(part, row=replace(part.row, surface=other.surface, retry_at=None))
-            other.parts.setdefault(moved.name, moved)
+            there = other.parts.get(part.name)
+            other.parts[part.name] = moved(part, other.surface) if there is None else joined(there, part)
         other._wanted_at = {**self._wanted_at, **other._wanted_at}
         self._book.hand_over(other._book, other.surface)
         other.owners.update(self.owners)

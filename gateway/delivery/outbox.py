@@ -20,7 +20,7 @@ from adapters.delivery.reconcile import Name, Part, loaded
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.signals import Tell, nobody
-from agent_core.store.deliveries.rows import Delivery, DeliveryState
+from agent_core.store.deliveries.rows import Delivery, DeliveryState, behind
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.text.tongue import known_sentence, sentence, speak, speaking, spoken_now
@@ -31,7 +31,7 @@ from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.sender import Moved, Shared
 from gateway.delivery.surface import Change
 from gateway.delivery.surfaces import Surfaces
-from gateway.delivery.troubles import SurfaceTroubles
+from gateway.delivery.troubles import BLOCKED_CAUSES, SurfaceTroubles
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.delivery.words import UnstoredWords, Words
 from gateway.storage.damage import DamageMet
@@ -164,6 +164,7 @@ class Outbox:
         self.words = Words(self.surfaces, self.accounts, store)
         self.unstored = UnstoredWords(self.surfaces, self.accounts, self.gates, clock)
         self.parts = Restorer(shared, self.surfaces, self.words, store)
+        self.moved = moved
         self._store = store
         self._asker_of = asker_of
         self._stack = AsyncExitStack()
@@ -233,7 +234,7 @@ class Outbox:
 
     async def _tell_privately(self, address: ChatAddress, part: Part, error: CallFailed) -> None:
         """What cannot be said in a group is told in private to the person whom it was for."""
-        origin = part.row.origin
+        origin = behind(part.row.origin)
         asker = await self._asker_of(origin)
         if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
             return
@@ -248,6 +249,8 @@ class Outbox:
                 "I could not write into the group where you asked me: {why}. Nothing more can be shown there until that is changed.",
                 why=known_sentence(error.words),
             )
+        if error.cause not in BLOCKED_CAUSES:  # of one part alone, as was to be said in the group
+            words = part.content.body.text
         found = await self._store.deliveries.of(origin)
         if found:
             owner = Owner(found[0].session, await self._store.sessions.claim(found[0].session))

@@ -248,7 +248,8 @@ class Sender:
             ledger.waited(part.name)
             self._signs.given_up(part.row.origin)
         fate, cause = error.fate.value, error.cause.value
-        shared.tell(SendFailed(platform=calls.address.platform, fate=fate, cause=cause, final=given_up))
+        final = given_up and current.row.final
+        shared.tell(SendFailed(platform=calls.address.platform, fate=fate, cause=cause, final=final))
         if error.cause is Cause.MOVED and error.moved_to:
             await shared.moved(calls.address, error.moved_to)
         elif given_up and (current.row.final or error.cause in BLOCKED_CAUSES):

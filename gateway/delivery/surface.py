@@ -167,7 +167,7 @@ class Surface:
                 outlet.driver.seen.unsubscribe(self.bell)
                 outlet.driver.seen.subscribe(other.bell)
             outlet.surface = other
-            other._outlets.append(outlet)
+            other.add(outlet)
         self._outlets.clear()
         self._closed = True
         self.bell.ring()

@@ -69,17 +69,18 @@ class SurfaceTroubles:
             await self._say_so(ledger, *unsaid)
 
     async def given_up(self, address: ChatAddress, ledger: Ledger, part: Part, error: CallFailed) -> None:
-        """A part was refused for good."""
+        """A part was refused for good. What was only on its way is tried once more as it is at the end."""
         known = ledger.surface in self.known
-        log.error(
-            "delivery.failed",
-            chat=ledger.surface,
-            origin=part.row.origin,
-            part=part.row.key,
-            cause=error.cause.value,
-            words=error.words,
-            kind=part.content.kind.value,
-        )
+        if part.row.final:
+            log.error(
+                "delivery.failed",
+                chat=ledger.surface,
+                origin=part.row.origin,
+                part=part.row.key,
+                cause=error.cause.value,
+                words=error.words,
+                kind=part.content.kind.value,
+            )
         self.note(ledger.surface, error.cause, error.words)
         notice = part.content.kind is ContentKind.ASIDE and part.row.bubble.startswith("failed")
         # A chat that takes no files may take words; whether it does is told by the notice.
@@ -92,7 +93,9 @@ class SurfaceTroubles:
             if notice or not known:
                 await self._tell_privately(address, part, error)
             return
-        if not notice:  # never a notice about a notice
+        if notice:  # never a notice about a notice: where not even that is taken, it is as if nothing were
+            await self._tell_privately(address, part, error)
+        else:
             await self._say_so(ledger, ledger.owners[part.row.origin], part, error)
 
     async def _say_so(self, ledger: Ledger, owner: Owner, part: Part, error: CallFailed) -> None:

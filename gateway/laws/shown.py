@@ -24,7 +24,7 @@ from adapters.text.styled import Styled
 from agent_core.failures.exits import InterruptedByRestart
 from agent_core.failures.notices import RESTORED
 from agent_core.messages import InputMessage, words_of
-from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, behind, made_for
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, behind, made_for, made_here
 from agent_core.store.evidence import KeptPart, TurnEvidence
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
 from agent_core.turn.view import TEXTS, BubbleKind, View, view
@@ -91,7 +91,9 @@ def doubled(parts: Sequence[KeptPart], others: Sequence[KeptPart]) -> Iterator[B
         name, account, *_ = row.surface.split("/", 2)
         platform = platform_of(name)
         moment = platform.written_at(row.platform_id) if platform is not None and row.platform_id.isdecimal() else None
-        first = seen.setdefault((row.surface if moment is None else f"{name}/{account}", row.platform_id), one)
+        # What was shown before the chat got another id stays where it was, and the same number means another message there.
+        where = row.surface if made_here(row) else made_for(row)
+        first = seen.setdefault((where if moment is None else f"{name}/{account}", row.platform_id), one)
         if first is not one:
             words = f"Parts {first.row.key} and {row.key} have the same receipt ({row.platform_id})."
             yield Breach(Law.TWICE, words, row.key, "", row.at)

@@ -45,7 +45,7 @@ from agent_core.tools.base import NoRoom
 from agent_core.tools.builtin.notes import ENTRY_BYTES, LISTS
 from gateway.limits.diskuse import Counted, CountStopped, Owners, Stop, count_all, count_folder
 from gateway.limits.incoming import Incoming, holder_of, whose_share
-from gateway.limits.whose import ROOMS, shown, workspace_of
+from gateway.limits.whose import ROOMS, folder_name, shown, workspace_of
 
 log = structlog.get_logger("quota")
 
@@ -135,6 +135,19 @@ class Quotas:
     def workspace(self, inbound: Inbound) -> Path:
         """Where the files of a message's conversation are."""
         return workspace_of(inbound, self._workspaces)
+
+    def move(self, old_session: str, new_session: str) -> None:
+        """A conversation has another key: its files are found under that, unless there are some already."""
+        was, here = (self._workspaces / folder_name(key) for key in (old_session, new_session))
+        if was.is_dir() and not here.exists():
+            try:
+                was.rename(here)
+            except OSError as error:
+                log.warning("workspace.not_moved", session=new_session, error=str(error))
+            else:
+                holder = holder_of(new_session)
+                self._owners.claim(here, holder)
+                self._dirty.add(holder)
 
     # ------------------------------------------------------------------ holding
 

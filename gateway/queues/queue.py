@@ -280,6 +280,12 @@ class SessionQueue:
             if message.inbound.platform_key == inbound.platform_key:
                 message.inbound = inbound
 
+    def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
+        """A chat has another id: what came from it came from there."""
+        for message in (*(self.running.messages if self.running is not None else ()), *self.waiting, *self.steers):
+            if isinstance(inbound := message.inbound, FromChat):
+                message.inbound = _moved(inbound, f"{platform}/{account}/", old_chat, new_chat)
+
     def withdraw(self, inbox_id: int) -> Waiting | None:
         """Take a waiting message out of the queue."""
         found = next((waiting for waiting in self.waiting if waiting.inbox_id == inbox_id), None)
@@ -287,6 +293,19 @@ class SessionQueue:
             self.waiting.remove(found)
             self.wake()
         return found
+
+
+def _moved(inbound: FromChat, account: str, old_chat: str, new_chat: str) -> FromChat:
+    """A message of a chat with another id: where it is answered, and what its conversation, its files and its memory are called."""
+    where, session, scope, before = inbound.chat.address, inbound.session, inbound.memory_scope, f"{account}{old_chat}/"
+    if where.text().startswith(before):
+        # There the same number is another message.
+        inbound = replace(inbound, chat=replace(inbound.chat, address=replace(where, chat=new_chat), message=""))
+    if session.text().startswith(before):
+        inbound = replace(inbound, session=replace(session, chat=new_chat))
+    if scope.startswith(before):
+        inbound = replace(inbound, memory_scope=f"{account}{new_chat}/{scope.removeprefix(before)}")
+    return inbound
 
 
 def waiting_of(row: InboxRow) -> Waiting:

@@ -107,9 +107,10 @@ class Queues:
                 self.pasts.keep(queue.key, queue.session, queue.epoch, queue.memory, prefs)
 
     def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
-        """A chat has another id: its sessions go on under new keys, as the store has them already."""
+        """A chat has another id: its sessions go on under new keys, as the store has them already, and what runs or waits is of that chat."""
         self.pasts.clear()
         for queue in self:
+            queue.move(platform, account, old_chat, new_chat)
             parts = queue.key.split("/")
             if parts[:3] == [platform, account, old_chat]:
                 del self._by_key[queue.key]

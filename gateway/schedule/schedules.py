@@ -433,7 +433,10 @@ def decode(row: ScheduleRow) -> tuple[Plan, Rule]:
         rule = times.decode(row.rule)
     except (ValueError, BadTime) as error:
         raise UnreadablePlan(f"The schedule {row.schedule} cannot be read: {type(error).__name__}.") from error
-    return replace(plan, origin=replace(plan.origin, address=ChatAddress.of(row.surface))), rule
+    address, asked = ChatAddress.of(row.surface), plan.origin
+    # In a chat with another id the same number is another message.
+    message = asked.message if asked.address.chat == address.chat else ""
+    return replace(plan, origin=replace(asked, address=address, message=message)), rule
 
 
 def encode_happening(happening: Happening) -> str:

@@ -97,7 +97,8 @@ class HookTelling:
         """Parts of a conversation are stored like this: those that failed for good are told."""
         if not self._rules:
             return ()
-        failed = [row for row in rows if row.state is DeliveryState.FAILED]
+        # What was only on its way is tried once more as it is at the end.
+        failed = [row for row in rows if row.state is DeliveryState.FAILED and row.final]
         return [one for row in failed for one in self._rows(_undelivered(session, row))]
 
     def alerts(self, said: Message) -> Sequence[HookRow]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
+from adapters.contract.chat import GROWS, Ability, Button, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
 from adapters.contract.pacing import Urgency
 from adapters.delivery.aftermath import Instead, behind, failed, nothing
 from adapters.delivery.parts import WantedPart
@@ -512,3 +512,56 @@ def test_a_try_once_more_is_of_when_it_was_tried_first_and_what_is_there_has_its
     assert again.row.sending_at == (first if repeated else first + later)
     done = settled(again, "m", again.content, ability, first + later)
     assert done.row.labelled == (repeated and ability is Ability.NONE)
+
+
+def asked(**more: object) -> Part:
+    """A question that stands in chat 5, and is part of chat -9 by now."""
+    buttons = (Button("Approve", "approve:t1:x"),)
+    question = replace(content("may I?", ContentKind.APPROVAL), buttons=buttons)
+    part = new_part(WantedPart("b", 0, question, final=True), "telegram/1/5/", "t1", 1)
+    row = replace(part.row, state=DeliveryState.SENT, platform_id="3", surface="telegram/1/-9/")
+    return replace(part, row=replace(row, **more))
+
+
+def step_of(part: Part) -> object:
+    return next_step([part], Ability.NONE, FREE, 0)
+
+
+def test_no_message_of_the_chat_that_was_is_changed_in_the_chat_that_is() -> None:
+    stands = asked()
+    assert (
+        plan({stands.name: stands}, [WantedPart("b", 0, stands.content, final=True)], "telegram/1/-9/", "t1", 2) == []
+    )
+    for text, state in (("approved", DeliveryState.WANTED), ("", DeliveryState.SKIPPED)):
+        wanted = [WantedPart("b", 0, content(text, ContentKind.APPROVAL), final=True)] if text else []
+        (changed,) = plan({stands.name: stands}, wanted, "telegram/1/-9/", "t1", 2)
+        step = step_of(changed)
+        assert step == Delete(changed, leave=True), "message 3 is another one there"
+        left = removed(changed, 0)
+        assert (left.row.state, left.row.platform_id) == (state, None)
+        assert left.row.key == "telegram/1/-9//t1/b/0"
+        if text:
+            assert step_of(left) == Create(left)
+            sent = settled(begun(left, 0, repeated=False), "3", left.content, Ability.NONE, 0)
+            (again,) = plan(
+                {sent.name: sent},
+                [WantedPart("b", 0, content("more", ContentKind.APPROVAL), final=True)],
+                "telegram/1/-9/",
+                "t1",
+                2,
+            )
+            assert step_of(again) == Edit(again), "this message 3 is ours"
+
+
+def test_what_is_sent_has_a_key_of_the_chat_that_it_is_sent_to() -> None:
+    waits = asked(state=DeliveryState.WANTED, platform_id=None)
+    assert begun(waits, 0, repeated=False).row.key == "telegram/1/-9//t1/b/0"
+
+
+def test_what_waits_for_an_answer_is_asked_anew_where_the_chat_is_now() -> None:
+    assert loaded(asked()).row.state is DeliveryState.WANTED
+    told = asked()
+    decided = replace(told, content=replace(told.content, buttons=()))
+    here = replace(told, row=replace(told.row, surface="telegram/1/5/"))
+    for stands in (decided, asked(gone=True), here):
+        assert loaded(stands).row.state is DeliveryState.SENT

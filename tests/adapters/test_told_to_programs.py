@@ -36,8 +36,8 @@ def test_of_a_turn_that_was_removed_nothing_is_exported_that_was_said_in_it(remo
     assert told["removed"] == (removed or None)
 
 
-@pytest.mark.parametrize("typed", ["stop all", "STOP all", "  Stop   all "])
-def test_a_slash_command_of_slack_is_known_in_any_case(typed: str) -> None:
+@pytest.mark.parametrize("typed", ["stop all", "STOP all", "  Stop   all ", "/stop all", "!Stop all"])
+def test_a_slash_command_of_slack_is_known_as_it_is_written_anywhere(typed: str) -> None:
     body = {"channel_id": "D1", "text": typed, "user_id": "U1", "user_name": "ada", "trigger_id": "1"}
     read = read_command(body, "T1")
     assert (read.command, read.text) == ("stop", "all")

@@ -76,6 +76,21 @@ FIELDS: list[tuple[dict[str, Any], str, bool]] = [
         "[A poll, several answers are possible: Tea?\n1. yes\n2. no]",
         False,
     ),
+    (
+        {
+            "poll": {
+                "question": "Tea?", "total_voter_count": 3, "is_closed": True,
+                "options": [{"text": "yes", "voter_count": 3}, {"text": "no", "voter_count": 0}],
+            },
+        },
+        "[A poll, closed: Tea?\n1. yes (votes: 3)\n2. no (votes: 0)]",
+        False,
+    ),
+    (
+        {"checklist": {"title": "Trip", "tasks": [{"id": 1, "text": "pack", "completion_date": 1}, {"id": 2, "text": "go"}]}},
+        "[A checklist: Trip\n1. pack (done)\n2. go]",
+        False,
+    ),
     ({"sticker": {"file_id": "s", "emoji": "😀", "set_name": "x"}}, "[A sticker: 😀]", False),
     ({"dice": {"emoji": "🎲", "value": 4}}, "[Thrown: 🎲 shows 4]", False),
     ({"checklist": {"title": "Trip", "tasks": [{"id": 1, "text": "pack"}]}}, "[A checklist: Trip\n1. pack]", False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from agent_core.store.store import StorageUnavailable
 from gateway.chats.arrival import AGAIN_SECONDS, EDITED_MS, Arrivals, move_chat
 from gateway.people.access import PersonStanding
 from gateway.people.routing import GroupRules
+from gateway.queues.queue import Running
 from gateway.queues.queues import Queues
 from tests.store.support import FakeClock
 
@@ -244,8 +246,12 @@ async def test_the_pictures_of_an_album_are_for_us_with_the_one_that_says_so_and
 async def test_a_chat_with_another_id_has_it_in_the_store_in_memory_and_where_it_is_shown() -> None:
     moved: list[tuple[str, ...]] = []
 
-    async def stored(*what: str) -> None:
+    async def stored(*what: str) -> list[str]:
         moved.append(("stored", *what))
+        return ["telegram/1/-9//", "telegram/1/-9/3/"]
+
+    def files(*what: str) -> None:
+        moved.append(("files", *what))
 
     queues = Queues()
     mine, other = queues.at("telegram/1/5//"), queues.at("telegram/1/6//")
@@ -253,7 +259,16 @@ async def test_a_chat_with_another_id_has_it_in_the_store_in_memory_and_where_it
     queues.own(other, "s2", 1)
     store: Any = SimpleNamespace(sessions=SimpleNamespace(move_chat=stored))
     outbox: Any = SimpleNamespace(surfaces=SimpleNamespace(move=lambda *what: moved.append(("shown", *what))))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-    await move_chat(store, queues, outbox, ChatAddress("telegram", "1", "5"), "-9")
-    assert moved == [("stored", "telegram/1/", "5", "-9"), ("shown", "telegram", "1", "5", "-9")]
+    over = asyncio.get_running_loop().create_future()
+    mine.running = Running(cast("Any", None), (), over=over)
+    await move_chat(store, queues, outbox, files, ChatAddress("telegram", "1", "5"), "-9")
+    assert moved == [
+        ("stored", "telegram/1/", "5", "-9"),
+        ("shown", "telegram", "1", "5", "-9"),
+        ("files", "telegram/1/5/3/", "telegram/1/-9/3/"),
+    ]
+    over.set_result(None)
+    await asyncio.sleep(0)
+    assert moved[3:] == [("files", "telegram/1/5//", "telegram/1/-9//")], "tools of a running turn are at work there"
     assert (mine.key, other.key) == ("telegram/1/-9//", "telegram/1/6//")
     assert queues.known("telegram/1/-9//") is mine

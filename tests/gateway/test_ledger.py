@@ -165,6 +165,24 @@ async def test_parts_of_a_chat_that_has_another_id_wait_since_they_were_wanted_f
     assert other.waited(("t2", "b", 0)) == 0, "what is on its way is not to stay, and waits for nothing"
 
 
+async def test_a_part_that_stands_where_the_chat_is_now_is_what_was_wanted_last_where_it_was() -> None:
+    """After a restart the turn is shown where it was asked, until the platform says that the chat is another."""
+    ledger, paper = ledger_of("t1")
+    other = Ledger("new chat", paper, FakeClock(), lambda: None)
+    (left,) = ledger.plan("t1", wanted("half of"))
+    other.restore([Delivery("s", replace(left.row, surface="new chat", state=DeliveryState.SENT, platform_id="7"))], ME)
+    ledger.propose("t1", ME, wanted("half of it, and the rest"))
+    ledger.release("t1")
+    ledger.hand_over(other)
+    (part,) = other.parts.values()
+    assert (part.content.body.text, part.row.platform_id, part.row.state) == (
+        "half of it, and the rest",
+        "7",
+        DeliveryState.WANTED,
+    )
+    assert await other.pay(()), "what the store has of it is an earlier state"
+
+
 def kept(place: int, origin: str = "t1", **more: Any) -> Delivery:
     """A part that an earlier process has left."""
     ledger, _ = ledger_of()

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.bell import Bell
-from gateway.queues.queue import MOST_BEGUN, SessionQueue, Waiting
+from gateway.queues.queue import MOST_BEGUN, Running, SessionQueue, Waiting
 from gateway.queues.queues import Queues
 
 
@@ -41,6 +43,29 @@ async def test_who_gives_up_waiting_keeps_no_queue() -> None:
         await asyncio.wait({waiting})
         assert not queue.idle
     assert queue.idle
+
+
+@pytest.mark.parametrize("busy", ["running", "waiting", "steers"])
+def test_what_came_from_a_chat_comes_from_it_under_its_new_id(busy: str) -> None:
+    """Also its conversation, which files are found by, and its memory."""
+
+    def came(chat: str) -> Waiting:
+        address = ChatAddress("telegram", "1", chat, "7")
+        origin = ChatOrigin(address, ChatKind.GROUP, ChatPerson("2", "Ada"))
+        inbound = FromChat(
+            account="telegram/1", platform_key="1:1", session=SessionKey("telegram", "1", chat), input=(), surface="telegram",
+            memory_scope=f"telegram/1/{chat}//", chat=origin,
+        )  # fmt: skip
+        return Waiting(1, 1, inbound, 0)
+
+    queues, message, other = Queues(), came("5"), came("55")
+    queue = queues.at("telegram/1/5//")
+    if busy == "running":
+        queue.running = Running(cast("Any", None), (message, other), over=cast("Any", None))
+    else:
+        setattr(queue, busy, [message, other])
+    queues.move("telegram", "1", "5", "-9")
+    assert (message.inbound, other.inbound) == (came("-9").inbound, came("55").inbound)
 
 
 async def test_who_waits_for_a_session_is_rung_when_it_comes_and_when_nothing_is_run_here_any_more() -> None:

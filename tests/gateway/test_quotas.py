@@ -35,7 +35,7 @@ from gateway.limits.alerts import AlertLimits as AlertLimits
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
 from gateway.limits.incoming import carried_bytes, holder_of
 from gateway.limits.quotas import Quotas, ScopedSpace, scopes_of
-from gateway.limits.whose import ROOMS
+from gateway.limits.whose import ROOMS, folder_name
 from gateway.observe.alerting import Sights, conditions
 from gateway.sessions.consents import CONSENT
 from tests.chats.model import scripted_model
@@ -495,3 +495,21 @@ async def test_when_the_whole_is_full_the_api_answers_text_and_refuses_pictures(
             await said(client, bytes_of(1, 1_000_000))
         assert "fine" in await said(client, "say fine")
         assert (await quota_status(url))["refused"]["whole"] == 1
+
+
+def test_files_of_a_chat_that_gets_another_id_are_found_under_that_unless_there_are_some(tmp_path: Path) -> None:
+    kept = quotas(tmp_path)
+    old, new = "telegram/1/5//", "telegram/1/-9//"
+    kept.move(old, new)
+    assert not (tmp_path / "workspaces").exists(), "there were none"
+    was, here = (tmp_path / "workspaces" / folder_name(key) for key in (old, new))
+    was.mkdir(parents=True)
+    (was / "a.txt").write_text("hi")
+    for _ in range(2):
+        kept.move(old, new)
+        assert (here / "a.txt").read_text() == "hi"
+        assert kept._owners.folders(holder_of(new)) == [here]
+    was.mkdir()
+    kept.move(old, new)
+    assert was.exists()
+    assert (here / "a.txt").read_text() == "hi"

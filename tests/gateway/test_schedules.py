@@ -160,7 +160,10 @@ def test_a_claim_moves_the_row_and_is_read_back_by_its_command() -> None:
     assert decode_happening(encode_happening(happening)) == happening
     assert decode(row) == (plan(), rule)
     moved = replace(row, surface="telegram/1/-100/")
-    assert decode(moved)[0].origin.address == ChatAddress("telegram", "1", "-100")
+    there = decode(moved)[0].origin
+    assert (there.address, there.message) == (ChatAddress("telegram", "1", "-100"), ""), (
+        "its number is another one there"
+    )
 
 
 @given(RULES, st.integers(0, 5 * HOUR_MS), st.integers(0, 5 * HOUR_MS), st.sampled_from(IfMissed))

@@ -416,19 +416,39 @@ async def test_that_a_part_was_set_aside_is_said_in_the_language_of_its_person()
     words.is_said(CHAT, "⚠️ A part of the answer could not be shown: {why}.")
 
 
-async def test_what_cannot_be_said_in_a_group_is_told_in_private_in_the_language_of_whoever_asked() -> None:
+@pytest.mark.parametrize("origin", ["t1", "t1!failed.b.0"])
+async def test_what_cannot_be_said_in_a_group_is_told_in_private_in_the_language_of_whoever_asked(origin: str) -> None:
     words, asker = Heard(), ChatOrigin(CHAT, ChatKind.GROUP, ChatPerson("77", "Ada"), "5")
     deliveries = SimpleNamespace(of=_gives([Delivery("s", part_in_german().row)]))
+    part = part_in_german()
+    part = replace(part, row=replace(part.row, origin=origin))
+
+    async def asked(turn: str) -> ChatOrigin | None:
+        return asker if turn == "t1" else None
+
     outbox: Any = SimpleNamespace(
-        _asker_of=_gives(asker), words=words, port_of=gives(SimpleNamespace(private=_gives("88"))),
+        _asker_of=asked, words=words, port_of=gives(SimpleNamespace(private=_gives("88"))),
         _store=SimpleNamespace(deliveries=deliveries, sessions=SimpleNamespace(claim=_gives(7))),
     )  # fmt: skip
     refused = CallFailed(Fate.REFUSED, "it is so", cause=Cause.NO_RIGHTS)
-    await Outbox._tell_privately(outbox, CHAT, part_in_german(), refused)
+    await Outbox._tell_privately(outbox, CHAT, part, refused)
     words.is_said(
         replace(CHAT, chat="88"),
         "I could not write into the group where you asked me: {why}. Nothing more can be shown there until that is changed.",
     )
+
+
+async def test_that_one_part_was_not_taken_is_told_in_private_in_the_words_that_the_group_did_not_take() -> None:
+    words, asker = Heard(), ChatOrigin(CHAT, ChatKind.GROUP, ChatPerson("77", "Ada"), "5")
+    outbox: Any = SimpleNamespace(
+        _asker_of=_gives(asker), words=words, port_of=gives(SimpleNamespace(private=_gives("88"))),
+        _store=SimpleNamespace(
+            deliveries=SimpleNamespace(of=_gives([Delivery("s", part_in_german().row)])),
+            sessions=SimpleNamespace(claim=_gives(7)),
+        ),
+    )  # fmt: skip
+    await Outbox._tell_privately(outbox, CHAT, part_in_german(), CallFailed(Fate.REFUSED, "no", cause=Cause.OTHER))
+    assert [content.body.text for _, content in words.said] == ["hallo"]
 
 
 async def test_a_chat_that_is_another_by_now_is_told_of() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from adapters.contract.chat import CallFailed, Cause, ChatAddress, Content, ContentKind, Fate
 from adapters.delivery.parts import WantedPart
@@ -61,14 +63,16 @@ async def test_a_chat_that_takes_nothing_is_told_of_in_private_once_until_it_tak
 
 
 @pytest.mark.parametrize("cause", [cause for cause in Cause if cause not in BLOCKED_CAUSES])
-async def test_what_a_chat_does_not_take_is_said_there_but_never_of_what_says_so(cause: Cause) -> None:
+async def test_what_a_chat_does_not_take_is_said_there_and_in_private_where_not_even_that_is_taken(
+    cause: Cause,
+) -> None:
     chat = Chat()
     await chat.refuses(chat.part(), cause)
     assert (chat.private, len(chat.notices)) == ([], 1)
     (said,) = (part for part in chat.ledger.parts.values() if part.row.origin in chat.notices)
     assert chat.paper.rows[said.row.origin] == said.row, "it is stored"
     await chat.refuses(said, cause)
-    assert (chat.private, len(chat.notices)) == ([], 1)
+    assert (chat.private, len(chat.notices)) == ([cause], 1)
 
 
 async def test_that_a_notice_found_no_way_either_is_told_in_private_each_time() -> None:
@@ -76,6 +80,17 @@ async def test_that_a_notice_found_no_way_either_is_told_in_private_each_time() 
     await chat.refuses(chat.part(), Cause.BLOCKED)
     await chat.refuses(chat.part("failed.b.0", ContentKind.ASIDE, "t1!failed.b.0"), Cause.BLOCKED)
     assert chat.private == [Cause.BLOCKED, Cause.BLOCKED]
+
+
+async def test_what_was_refused_for_good_is_logged_once_as_it_is_at_the_end() -> None:
+    """What was refused on its way is tried once more then."""
+    chat = Chat()
+    part = chat.part()
+    with capture_logs() as logs:
+        for final in (False, True):
+            await chat.refuses(replace(part, row=replace(part.row, final=final)), Cause.BLOCKED)
+    assert [one["event"] for one in logs] == ["delivery.failed"]
+    assert chat.private == [Cause.BLOCKED], "who asked is told at once"
 
 
 async def test_a_chat_that_takes_no_files_may_take_words() -> None:

@@ -120,6 +120,12 @@ def test_a_message_that_was_taken_away_may_have_given_its_receipt_to_another() -
     assert [*doubled(parts, parts)] == []
 
 
+def test_a_chat_with_another_id_counts_its_messages_anew() -> None:
+    before = sent(0, platform_id="5", surface="telegram/1/-9/", key="telegram/1/5//t1/b/0", origin="t1")
+    after = sent(1, platform_id="5", surface="telegram/1/-9/", key="telegram/1/-9//t1/b/1", origin="t1")
+    assert [*doubled([before, after], [])] == []
+
+
 async def test_what_has_ended_only_just_now_is_looked_at_once_more() -> None:
     """Others that are stored behind it may have ended before it."""
 

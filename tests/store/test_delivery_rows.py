@@ -46,6 +46,34 @@ async def test_a_part_is_stored_as_it_is_given_and_open_until_it_is_settled(stor
     assert await store.deliveries.last_place() == 2
 
 
+async def test_a_part_that_is_stored_in_the_chat_that_is_already_stays_as_it_is_there(store: Store) -> None:
+    """After a restart a turn is shown where it was asked, until the platform says that the chat is another."""
+    session, epoch, turn = await turn_of(store)
+    there = part(turn, surface="telegram/1/-1007/", state=DeliveryState.SENT, platform_id="55")
+    left = [part(turn, number, surface="telegram/1/7/") for number in (0, 1)]
+    await store.deliveries.put(session, epoch, [there, *left])
+    await store.sessions.move_chat("telegram/1/", "7", "-1007")
+    found = [one.row for one in await store.deliveries.of(turn)]
+    assert found == [there, replace(left[1], surface="telegram/1/-1007/")]
+
+
+async def test_what_a_chat_remembers_goes_along_when_it_gets_another_id(store: Store) -> None:
+    for scope in ("telegram/1/7//", "telegram/1/77//"):
+        await store.memory.put(scope, "memory", "tea", "green", at_ms=1)
+        await store.memory.put(scope, "memory", "cake", "none", at_ms=1)
+    await store.memory.put("telegram/1/-1007//", "memory", "cake", "much", at_ms=2)
+    await store.sessions.move_chat("telegram/1/", "7", "-1007")
+    found = {
+        scope: {name: value for name, value, _ in await store.memory.entries(scope, "memory")}
+        for scope in ("telegram/1/7//", "telegram/1/77//", "telegram/1/-1007//")
+    }
+    assert found == {
+        "telegram/1/7//": {},
+        "telegram/1/77//": {"tea": "green", "cake": "none"},
+        "telegram/1/-1007//": {"tea": "green", "cake": "much"},
+    }
+
+
 async def test_who_does_not_own_the_session_stores_no_part(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     with pytest.raises(Fenced):

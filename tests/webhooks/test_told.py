@@ -61,7 +61,8 @@ async def test_a_part_that_failed_for_good_is_told_with_its_row_and_one_that_is_
     session, epoch = await session_of(store, "telegram/1/7//")
     part = DeliveryRow("telegram/1/7/", "t_1", "b", 0, 1, b"{}", "h", "k", DeliveryState.WANTED, at=5)
     failed = replace(part, state=DeliveryState.FAILED, cause="blocked")
-    for one in (part, failed, failed):
+    on_its_way = replace(failed, final=False, at=4)
+    for one in (part, on_its_way, failed, failed):
         await store.deliveries.put(session, epoch, [one], herald.parts(session, [one]))
     assert await waiting(store) == ["delivery.failed"]
     other = replace(failed, bubble="c", key="k2")

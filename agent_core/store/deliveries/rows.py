@@ -83,7 +83,15 @@ class DeliveryRow:
 
 def made_for(row: DeliveryRow) -> str:
     """The chat that a part was made for, without a thread, as the surfaces in it begin: its key keeps that where the chat has another id by now."""
-    surface = row.key.partition(f"/{row.origin}/")[0]
+    return _chat_of(row.key.partition(f"/{row.origin}/")[0])
+
+
+def made_here(row: DeliveryRow) -> bool:
+    """Whether it was made for the chat where it is shown."""
+    return row.key.startswith(row.surface) or made_for(row) == _chat_of(row.surface)
+
+
+def _chat_of(surface: str) -> str:
     return "/".join(surface.split("/")[:3]) + "/"
 
 

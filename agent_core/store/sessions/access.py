@@ -196,6 +196,6 @@ class Sessions(SessionReads, Writing):
         await self._node.must_live()
         return await self._writer.alone(copy(wanted, self._node.clock.now_ms(), self._node.who.node))
 
-    async def move_chat(self, account: str, old: str, new: str) -> None:
-        """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""
-        await self._writer.alone(upkeep.move_chat(account, old, new))
+    async def move_chat(self, account: str, old: str, new: str) -> list[str]:
+        """Promises: the sessions, the parts and the memory of chat `old` of `account` (``platform/bot/``) are those of chat `new` now. The keys of its sessions."""
+        return await self._writer.alone(upkeep.move_chat(account, old, new))

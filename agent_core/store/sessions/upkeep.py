@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Text,
     bindparam,
+    delete,
+    exists,
     func,
     insert,
     literal,
@@ -77,15 +80,16 @@ def note_adapter(row: AdapterStateRow) -> Callable[[Connection], None]:
     return body
 
 
-def move_chat(account: str, old: str, new: str) -> Callable[[Connection], None]:
-    """A platform gave a chat another id: what is stored under the old one goes on under the new one."""
+def move_chat(account: str, old: str, new: str) -> Callable[[Connection], list[str]]:
+    """A platform gave a chat another id: what is stored under the old one goes on under the new one. The keys of the sessions there."""
 
-    def body(conn: Connection) -> None:
+    def body(conn: Connection) -> list[str]:
         for table, column in (
             (t.sessions, t.sessions.c.key),
             (t.deliveries, t.deliveries.c.surface),
             (t.schedules, t.schedules.c.session_key),
             (t.schedules, t.schedules.c.surface),
+            (t.memory, t.memory.c.scope),
         ):
             before = f"{account}{old}/"
             matches = column.startswith(before, autoescape=True)
@@ -94,12 +98,32 @@ def move_chat(account: str, old: str, new: str) -> Callable[[Connection], None]:
             known = {str(value) for value in conn.execute(taken).scalars()}
             if table is t.sessions and known:
                 continue  # somebody has spoken in the new chat already; that conversation goes on
+            if table is t.deliveries:
+                _leave_doubles(conn, matches, renamed)
+            if table is t.memory:
+                _leave_replaced(conn, matches, renamed)
             values: dict[str, Any] = {column.name: renamed}
             if table is t.schedules:  # whoever saw it under the old name must look again
                 values["rev"] = t.schedules.c.rev + 1
             conn.execute(update(table).where(matches).values(values))
+        here = t.sessions.c.key.startswith(f"{account}{new}/", autoescape=True)
+        return [str(key) for key in conn.execute(select(t.sessions.c.key).where(here)).scalars()]
 
     return body
+
+
+def _leave_doubles(conn: Connection, matches: ColumnElement[bool], renamed: ColumnElement[str]) -> None:
+    """What stands where the chat is now counts: the same part under the old id was wanted after a restart, and never shown there."""
+    here, there = t.deliveries.c, t.deliveries.alias().c
+    same = (there.origin == here.origin) & (there.bubble == here.bubble) & (there.part == here.part)
+    conn.execute(delete(t.deliveries).where(matches, exists().where(there.surface == renamed, same)))
+
+
+def _leave_replaced(conn: Connection, matches: ColumnElement[bool], renamed: ColumnElement[str]) -> None:
+    """What was kept since under the same name in the chat that is has replaced it."""
+    here, there = t.memory.c, t.memory.alias().c
+    same = (there.kind == here.kind) & (there.name == here.name)
+    conn.execute(delete(t.memory).where(matches, exists().where(there.scope == renamed, same)))
 
 
 def make(session: str, key: str, policy: str, at: int, node: int) -> Callable[[Connection], bool]:
