@@ -231,7 +231,10 @@ async def test_a_finish_reason_without_an_end_of_the_stream_is_not_waited_for_lo
         (b"429 Too Many\r\nRetry-After: 7", b'{"error": {"message": "wait"}}', BreakCause.RATE_LIMITED, 7),
         (b"500 Oops", b"<html>", BreakCause.SERVER_ERROR, 0),
         (b"401 No", b'{"error": {"message": "key sk-very-secret"}}', BreakCause.UNAUTHORISED, 0),
-        (b"302 Found\r\nLocation: http://127.0.0.1:1/", b"", BreakCause.GARBAGE, 0),
+        (b"302 Found", b"", BreakCause.GARBAGE, 0),
+        (b"302 Found\r\nLocation: https://login.example.org/?next=sk-very-secret", b"", BreakCause.BY_PROXY, 0),
+        (b"308 Permanent Redirect\r\nLocation: /v1/chat/completions/", b"", BreakCause.NO_ROUTE, 0),
+        (b"301 Moved\r\nLocation: https://127.0.0.1/v1/chat/completions", b"", BreakCause.WANTS_TLS, 0),
     ],
 )
 async def test_refusals_come_with_their_cause_and_without_the_key(
