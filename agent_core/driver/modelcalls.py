@@ -181,7 +181,7 @@ class ModelCaller:
         endpoint = self.client.endpoint(effect.route.endpoint)
         messages = self._messages(turn, effect)
         if effect.left_out:
-            messages = without(messages, effect.left_out)
+            messages = without(messages, effect.left_out, self._answered(turn))
         offer = self.offer.without(turn.withheld)
         tools = offer.encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
