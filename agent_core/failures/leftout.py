@@ -33,7 +33,7 @@ import orjson
 from agent_core.causes import BreakCause
 from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, Message, text_of
+from agent_core.messages import GATEWAY_PREFIX, Message, as_text, text_of
 from agent_core.records import dataclass
 from agent_core.text.tongue import sentence, speak, speak_many
 
@@ -420,7 +420,7 @@ def _without(message: Message, keys: Collection[tuple[str, LeftOutKind]], *, now
     if isinstance(content, list):
         parts = [_part_without(part, keys) for part in content]
         if parts != content:
-            out = {**out, "content": _plainer(parts)}
+            out = {**out, "content": as_text(parts)}
     return out
 
 
@@ -429,13 +429,6 @@ def _part_without(part: Json, keys: Collection[tuple[str, LeftOutKind]]) -> Json
     if kind is None or not ((("", kind) in keys) or ((digest(part), kind) in keys)):
         return part
     return {"type": "text", "text": f"[{_WORDS[kind]}]"}
-
-
-def _plainer(parts: list[Json]) -> Json:
-    """Nothing but texts is one text: a model that takes no pictures often takes no lists either."""
-    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in parts]
-    said = [text for text in texts if isinstance(text, str)]
-    return "\n\n".join(text for text in said if text) if len(said) == len(parts) else parts
 
 
 def _placeholder(message: Message) -> Message:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.remedies import Advice, advice_words
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
+from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, is_void, shown_still, tells, text_of
 from agent_core.text.tongue import speaking, spelled
 from agent_core.tools.arguments import spelt_well
 from agent_core.tools.base import EffectClass
@@ -171,7 +171,8 @@ def _told(segment: Segment, items: Iterable[Item]) -> bool:
 def repaired(messages: Sequence[Message]) -> list[Message]:
     """The same conversation in the form that every provider takes.
 
-    Neighbouring assistant messages become one; a result stands behind its call, wherever it was told behind it; a call without a
+    What says nothing is not told: a reply without words and calls, a part without words; a result without words says so. Neighbouring assistant
+    messages become one; a result stands behind its call, wherever it was told behind it; a call without a
     result gets one that says so; a result without a call is told as what it is; a conversation that ends a turn without any
     reply gets a short one; arguments of a call are a JSON object.
     """
@@ -179,6 +180,7 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
     strays: list[Message] = []
     open_calls: dict[str, None] = {}
     unanswered: dict[str, int] = {}  # where the place of a result is that has not come yet
+    messages = [_telling(message) for message in messages if not is_void(message)]
     for position, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
@@ -208,6 +210,16 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             merged.append(message)
         open_calls = dict.fromkeys(_call_ids(merged[-1]))
     return merged + _no_results(open_calls) + [_stray(message) for message in strays]
+
+
+def _telling(message: Message) -> Message:
+    content = message.get("content")
+    if message.get("role") == "tool" and not tells(content):
+        return {**message, "content": NO_OUTPUT}
+    if not isinstance(content, list):
+        return message
+    parts = [part for part in content if tells([part])]
+    return {**message, "content": parts} if 0 < len(parts) < len(content) else message
 
 
 def _goes_on(messages: Sequence[Message], open_calls: Mapping[str, None]) -> bool:

@@ -17,6 +17,7 @@ from agent_core.turn.transcript import (
     NOT_BEGUN,
     NOT_KNOWN,
     STRAY,
+    alternating,
     closed_turn_messages,
     elide,
     problems,
@@ -149,7 +150,7 @@ def person(text: str) -> Message:
 
 
 def assistant(text: str, ids: list[str]) -> Message:
-    message: Message = {"role": "assistant", "content": text or "x"}
+    message: Message = {"role": "assistant", "content": text}
     if ids:
         function: Json = {"name": "n", "arguments": "{}"}
         message["tool_calls"] = [{"id": i, "type": "function", "function": function} for i in ids]
@@ -205,3 +206,19 @@ def test_what_one_reply_said_and_called_in_several_messages_is_one():
         left = repaired([person("go"), assistant("x", ["a"]), assistant("said later", []), other])
         assert [message["role"] for message in left] == ["user", "assistant", "tool", "assistant", "user"]
         assert [message["content"] for message in left if message["role"] == "assistant"] == ["x", "said later"]
+
+
+def test_what_says_nothing_is_not_told() -> None:
+    """A reply that was stopped before its first word: Anthropic, Bedrock, Gemini and Mistral refuse it, and with it all that comes after."""
+    blank: Json = {"type": "text", "text": " \n"}
+    words: Json = {"type": "text", "text": "b"}
+    voids: list[Json] = ["", " \n", None, [], [blank]]
+    for void in voids:
+        history: list[Message] = [person("a"), {"role": "assistant", "content": void}, person("b")]
+        assert alternating(repaired(history)) == [person("a\n\nb")]
+        called = {**assistant("", ["a"]), "content": void}
+        done: Message = {"role": "tool", "tool_call_id": "a", "content": void}
+        assert repaired([person("a"), called, done])[2]["content"] == "(no output)"
+    shown: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    told = repaired([{"role": "user", "content": [blank, words, shown]}])
+    assert told == [{"role": "user", "content": [words, shown]}]
