@@ -248,6 +248,25 @@ async def test_refusals_come_with_their_cause_and_without_the_key(
         assert "sk-very-secret" not in repr(ending)
 
 
+async def test_what_is_asked_otherwise_after_a_refusal_goes_by_a_connection_of_its_own():
+    """Servers hang up after a refusal without saying so; the same request once more would be lost with that connection, each time."""
+    asked = 0
+
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        words = b'{"error": {"message": "Unrecognized request argument supplied: stream_options"}}'
+        if asked == 1:
+            writer.write(b"HTTP/1.1 400 No\r\nContent-Length: %d\r\n\r\n%b" % (len(words), words))
+        else:
+            writer.write(HEAD + delta('"content": "Hi"', '"stop"'))
+
+    async with upstream(peer) as call:
+        _, ending = await call()
+        assert isinstance(ending, ReplyFinished)
+        assert asked == 2
+
+
 def calls_of(events: Sequence[Event]) -> list[tuple[str, str]]:
     names = {e.index: e.name for e in events if isinstance(e, ToolCallNamed)}
     return [
