@@ -7,7 +7,6 @@ they were to prove who calls and 400 elsewhere; nothing raises. Only headers tha
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -19,7 +18,7 @@ from adapters.contract.platforms import Platform, Proof
 from adapters.http.common import Problem
 from adapters.platforms import platforms
 from agent_core.jsonvalue import Json
-from agent_core.text.wellformed import well_formed
+from agent_core.text.wellformed import whole_json
 
 ADDRESSES_KNOWN = 256
 AUTHORIZATION = {"Authorization": Proof(401)}
@@ -105,20 +104,12 @@ def json_of(raw: bytes) -> Json:
             room = _PARSERS_DEPTH - MOST_DEPTH
             orjson.loads(b"[" * room + raw + b"]" * room)
     except orjson.JSONDecodeError as error:
-        if "surrogate" in str(error) and (mended := _whole_characters(raw)):
+        if "surrogate" in str(error) and (mended := whole_json(raw)) != raw:
             return json_of(mended)
         if "recursion" in str(error) or "depth" in str(error):
             raise NotJson(f"The body is not valid JSON: it is nested deeper than {MOST_DEPTH} levels.") from error
         raise NotJson(f"The body is not valid JSON: {error}") from error
     return value
-
-
-def _whole_characters(raw: bytes) -> bytes:
-    """The same JSON without the halves of characters that it spells, as programs do that cut a text anywhere; empty if it is none all the same."""
-    try:
-        return well_formed(json.dumps(json.loads(raw), ensure_ascii=False, allow_nan=False)).encode()
-    except (ValueError, RecursionError):
-        return b""
 
 
 def client_of(peer: str, forwarded: str, trusted: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> str:
