@@ -18,6 +18,8 @@ was seen:
 | Cannot pass both content and thinking in an assistant message with tool calls! | gpt-oss | ggml-org/llama.cpp#17040 |
 | Failed to initialize samplers: failed to parse grammar | llama.cpp, LM Studio | ggml-org/llama.cpp#25746, NousResearch/hermes-agent#67349 |
 | JSON schema conversion failed: Pattern must start with '^' and end with '$' | llama.cpp | ggml-org/llama.cpp#26930 |
+| messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$' | Anthropic | maximhq/bifrost#5097 |
+| Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40 | OpenAI | LibreChat-AI/agents#153 |
 | messages[1]: invalid type: sequence, expected a string | DeepSeek | chatboxai/chatbox#1740 |
 | json: cannot unmarshal array into Go struct field Message.messages.content of type string | servers in Go | cline/cline#363, gonka-ai/gonka#985 |
 | can only concatenate str (not "list") to str | vLLM, llama-cpp-python | vllm-project/vllm#16245 |
@@ -45,7 +47,11 @@ _NO_SYSTEM = late(
 )
 _TURNS = late(r"roles must alternate|only user(?:,| and) assistant\b.{0,40}roles are supported", re.IGNORECASE)
 _ONE_CALL = late(r"only supports single tool-calls at once|multiple tool calls are not supported", re.IGNORECASE)
-_IDS = late(r"tool call ids? .{0,100}length (?:of )?9\b", re.IGNORECASE)
+_IDS = late(
+    r"tool call ids? .{0,100}length (?:of )?9\b|tool_?use_?id\b.{0,90}(?:should match pattern|regular expression pattern)|tool_use\.id: string should"
+    r"|tool_call(?:s\W{1,3}\d+\W{1,3}|_)id\W{1,3}\s?(?:string too long|string does not match)",
+    re.IGNORECASE,
+)
 THOUGHTS_BESIDE = late(r"cannot pass both content and thinking", re.IGNORECASE)
 GRAMMAR = late(r"failed to parse grammar|json schema conversion failed|pattern must start with '\^'", re.IGNORECASE)
 _NO_LISTS = late(

@@ -18,6 +18,7 @@ from agent_core.turn.transcript import (
     NOT_KNOWN,
     STRAY,
     alternating,
+    call_ids,
     closed_turn_messages,
     elide,
     problems,
@@ -174,6 +175,8 @@ def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: l
     fixed = repaired(messages)
     assert problems(fixed) == []
     assert repaired(fixed) == fixed
+    known = [call for one in fixed for call in call_ids(one)]
+    assert len(known) == len(set(known))
     persons = [m["content"] for m in messages if m["role"] == "user"]
     said = [str(m["content"]) for m in fixed if m["role"] == "user"]
     assert [words for words in said if not words.startswith(STRAY)] == persons
@@ -222,3 +225,14 @@ def test_what_says_nothing_is_not_told() -> None:
     shown: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     told = repaired([{"role": "user", "content": [blank, words, shown]}])
     assert told == [{"role": "user", "content": [words, shown]}]
+
+
+def test_an_id_stands_for_one_call() -> None:
+    """Providers number the calls of each reply anew; Anthropic, Bedrock and Gemini refuse two with one id (kern-ai #412, claude-code #28515)."""
+    turn = [person("go"), assistant("", ["a", "b"]), result("a"), result("b"), assistant("done", [])]
+    fixed = repaired([*turn, *turn, person("a"), assistant("", ["a_2"]), result("a_2")])
+    ids = [call for message in fixed for call in call_ids(message)]
+    assert ids == ["a", "b", "a_2", "b_2", "a_2_2"]
+    assert [message["tool_call_id"] for message in fixed if message["role"] == "tool"] == ids
+    assert problems(fixed) == []
+    assert repaired(fixed) == fixed

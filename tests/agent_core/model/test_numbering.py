@@ -143,3 +143,20 @@ def test_arguments_that_come_in_pieces_are_read_as_they_are(value: Any, data: st
     pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
     head = {"index": 0, "id": "a", "function": {"name": "write", "arguments": ""}}
     assert read(head, *({"index": 0, "function": {"arguments": piece}} for piece in pieces)) == [("write", whole)]
+
+
+def test_a_call_is_known_by_an_id_that_no_earlier_one_had() -> None:
+    taken: set[str] = set()
+    for _ in range(300):  # as many turns, whose provider numbers from the beginning, or does not at all
+        for entry in ({"index": 0, "id": "call_0", "function": {"name": "write", "arguments": "{}"}}, {"index": 0, "function": {"name": "write", "arguments": "{}"}}):  # fmt: skip
+            reader = ChunkReader(1, frozenset(taken), parse_text_calls=True, offered=TOOLS)
+            payload = json.dumps({"choices": [{"delta": {"tool_calls": [entry]}}]}).encode()
+            made = {
+                event.call
+                for event in [*reader.feed([payload], 0), *reader.finish(0)]
+                if isinstance(event, ToolCallNamed)
+            }
+            assert len(made) == 1
+            assert not made & taken
+            assert max(map(len, made)) <= 40
+            taken |= made

@@ -122,6 +122,11 @@ CALLED: list[Message] = [
         ("This model only supports single tool-calls at once!", TemplateForm(single_calls=True)),
         ("Multiple tool calls are not supported.", TemplateForm(single_calls=True)),
         ("Tool call id was call_49c89af0 but must be a-z, A-Z, 0-9, with a length of 9", TemplateForm(short_ids=True)),
+        ("messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", TemplateForm(short_ids=True)),
+        ("messages.2.content.0.tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'", TemplateForm(short_ids=True)),
+        ("Value 'f:0' at 'messages.2.member.content.1.member.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", TemplateForm(short_ids=True)),
+        ("Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 60 instead.", TemplateForm(short_ids=True)),
+        ("Invalid 'messages[3].tool_call_id': string too long. Expected a string with maximum length 40", TemplateForm(short_ids=True)),
         ("The server is overloaded", AS_IT_IS),
     ],
 )  # fmt: skip
