@@ -137,6 +137,24 @@ def text_of(content: Json) -> str:
     return "\n".join(pieces)
 
 
+def as_text(parts: list[Json]) -> Json:
+    """Nothing but texts as one text: a model that takes no pictures often takes no lists either. All else as it is."""
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in parts]
+    said = [text for text in texts if isinstance(text, str)]
+    return "\n\n".join(text for text in said if text) if len(said) == len(parts) else parts
+
+
+def is_void(message: Message) -> bool:
+    """A reply that was stopped before its first word, as clients keep it: Anthropic, Bedrock, Gemini and Mistral refuse it, and all that comes after."""
+    return message.get("role") == "assistant" and not message.get("tool_calls") and not tells(message.get("content"))
+
+
+def tells(content: Json) -> bool:
+    """Whether there is something in it beside blanks."""
+    text = text_of(content)
+    return bool(text) and not text.isspace()
+
+
 def words_of(content: Json) -> str:
     """What a person wrote in a message, as they see it again: without what came beside it, if there are words, and without what the gateway added."""
     parts = content if isinstance(content, list) else []

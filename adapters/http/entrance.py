@@ -18,6 +18,7 @@ from adapters.contract.platforms import Platform, Proof
 from adapters.http.common import Problem
 from adapters.platforms import platforms
 from agent_core.jsonvalue import Json
+from agent_core.text.wellformed import whole_json
 
 ADDRESSES_KNOWN = 256
 AUTHORIZATION = {"Authorization": Proof(401)}
@@ -103,6 +104,8 @@ def json_of(raw: bytes) -> Json:
             room = _PARSERS_DEPTH - MOST_DEPTH
             orjson.loads(b"[" * room + raw + b"]" * room)
     except orjson.JSONDecodeError as error:
+        if "surrogate" in str(error) and (mended := whole_json(raw)) != raw:
+            return json_of(mended)
         if "recursion" in str(error) or "depth" in str(error):
             raise NotJson(f"The body is not valid JSON: it is nested deeper than {MOST_DEPTH} levels.") from error
         raise NotJson(f"The body is not valid JSON: {error}") from error

@@ -19,9 +19,14 @@ _INSTEAD = (
     (r"(embeddings|moderations|images|audio|videos|realtime|batches|fine_tuning|evals|skills|chatkit)(/.*)?", ("The gateway answers "
      "conversations. Ask the model's provider for this directly.")),
 )  # fmt: skip
+_MISSPELT = re.compile(r"/*(?:v1/+)*(?:(?:openai|api)/.{0,100}?)?(chat/completions|responses)/*")
+"""What programs ask for that were given an address without /v1, with it twice, with a slash too many, or Azure's."""
 
 
 def instead(path: str) -> str:
     """What to do instead of asking for this path; empty if there is nothing to say."""
+    meant = _MISSPELT.fullmatch(path)
+    if meant is not None and path != f"/v1/{meant[1]}":
+        return f"The API's address ends in /v1, without a slash behind it: POST /v1/{meant[1]}."
     asked = path.removeprefix("/v1/").strip("/")
     return next((words for pattern, words in _INSTEAD if path.startswith("/v1/") and re.fullmatch(pattern, asked)), "")

@@ -19,7 +19,7 @@ from adapters.http.consent import Wish, named_choice, wish_of
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.fields import CHAT, MESSAGES, PARTS, TOOLS, FieldFate, kind_refusal, sort
 from agent_core.jsonvalue import Json
-from agent_core.messages import ANY_MODEL, GATEWAY_PREFIX, THOUGHTS, InputMessage, Message
+from agent_core.messages import ANY_MODEL, GATEWAY_PREFIX, THOUGHTS, InputMessage, Message, is_void
 from agent_core.records import dataclass
 from agent_core.tools.web.addresses import picture_refusal
 
@@ -64,13 +64,16 @@ class ChatRequest:
     def split(self) -> tuple[tuple[Message, ...], tuple[InputMessage, ...]]:
         """(what came before, the messages to answer): the trailing messages of the person and of the client's tools. Behind words of the
         assistant's or the system's a word of the gateway's stands for them."""
-        cut = len(self.messages)
-        while cut and self.messages[cut - 1]["role"] in ("user", "tool"):
+        messages = self.messages
+        while messages[1:] and is_void(messages[-1]):  # the place that a front end keeps for the answer
+            messages = messages[:-1]
+        cut = len(messages)
+        while cut and messages[cut - 1]["role"] in ("user", "tool"):
             cut -= 1
-        if cut == len(self.messages):
-            words = GO_ON if self.messages[-1]["role"] == "assistant" else ANSWER
-            return self.messages, (InputMessage(words),)
-        return self.messages[:cut], tuple(_input(message) for message in self.messages[cut:])
+        if cut == len(messages):
+            words = GO_ON if messages[-1]["role"] == "assistant" else ANSWER
+            return messages, (InputMessage(words),)
+        return messages[:cut], tuple(_input(message) for message in messages[cut:])
 
 
 def _input(message: Message) -> InputMessage:
@@ -305,13 +308,16 @@ def _is_function(value: Mapping[str, Json]) -> bool:
 def _calls(value: Json, path: str) -> Json:
     if not isinstance(value, list):
         raise _Bad(f"{path} must be a list", path)
+    read: list[Json] = []
     for index, call in enumerate(value):
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(call.get("id"), str) or not isinstance(function, dict):
             raise _Bad(f"{path}[{index}] must have an id and a function", f"{path}[{index}]")
         if not _is_function(function):
             raise _Bad(f"{path}[{index}].function must have a name and arguments, both text", f"{path}[{index}]")
-    return value
+        # as a stream was put together by programs that keep its numbers, and leave out what goes without saying; strict servers refuse both
+        read.append({"type": "function", **{key: given for key, given in call.items() if key != "index"}})
+    return read
 
 
 # ---------------------------------------------------------------------- tools

@@ -18,6 +18,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from adapters.mcpserver.doing import GatewayWay
 from adapters.mcpserver.serving import Context, mcp_server
+from agent_core.text.wellformed import whole_json
 
 IDLE_SECONDS = 30 * 60
 MOST_SESSIONS = 1_000
@@ -71,7 +72,7 @@ class StreamableDoor:
 
     async def serve(self, request: web.Request, way: GatewayWay) -> web.StreamResponse:
         """One request, to the end of its answer."""
-        body = await request.read()
+        body = whole_json(await request.read())
         answering = _AsgiAnswer(request, body)
         scope = _scope(request, way)
         loop = asyncio.get_running_loop()

@@ -57,7 +57,7 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.rounds import RoundsOver
 from agent_core.turn.state import AssistantItem, CallItem
-from agent_core.turn.transcript import alternating, later_messages, repaired, request_messages
+from agent_core.turn.transcript import alternating, call_ids, later_messages, repaired, request_messages
 
 REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 """What a provider says of what it was sent."""
@@ -156,6 +156,8 @@ class ModelCaller:
     _questions: int = 0
     _rounds: RoundsOver | None = None
     """Of a turn that has more than one: what is over of it, as it is sent."""
+    _ids_before: frozenset[str] | None = None
+    """Of the calls before the turn."""
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
         """The tools that the turn may use."""
@@ -181,7 +183,7 @@ class ModelCaller:
         endpoint = self.client.endpoint(effect.route.endpoint)
         messages = self._messages(turn, effect)
         if effect.left_out:
-            messages = without(messages, effect.left_out)
+            messages = without(messages, effect.left_out, self._answered(turn))
         offer = self.offer.without(turn.withheld)
         tools = offer.encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
@@ -209,11 +211,20 @@ class ModelCaller:
             first_content_seconds=first_content,
             stall_seconds=stall,
             connect_seconds=self.connect_seconds,
-            taken_ids=frozenset(ids) if (ids := _call_ids(turn)) else NONE,
+            taken_ids=self._taken_ids(turn),
             parse_text_calls=bool(self.offer.names),
             offered=offer.known if tools else NONE,
         )
         return request, tokens
+
+    def _taken_ids(self, turn: Turn) -> frozenset[str]:
+        """What calls are known by in all that the model is told: providers refuse two with one id."""
+        if self._ids_before is None:
+            assert turn.opened is not None
+            own = turn.opened.own_history
+            before = self.memory.call_ids if own is None else (call for one in own for call in call_ids(one))
+            self._ids_before = frozenset(before)
+        return self._ids_before.union(_call_ids(turn))
 
     async def _kept(self, made: dict[str, Json], number: int) -> dict[str, Json]:
         if self.media is None:

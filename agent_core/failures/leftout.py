@@ -14,7 +14,8 @@ A model may also fail without a refusal (500, nothing at all, a lost connection)
 nothing else has helped, and only what gives reason to doubt it (`doubted`), is left out then: what belongs to turns that got no answer, and what
 was attached just now; after that, everything.
 
-The words that a person wrote just now are never left out: if nothing else helps, the turn says that it was refused.
+The words that a person wrote just now are never left out, not by an equal message of earlier on, and not while a client's tools bring their results:
+if nothing else helps, the turn says that it was refused.
 
 Laws (tests/agent_core/test_leftout.py): whatever one part is refused, for any conversation, it is found within `MOST_TRIES` calls; a left-out
 conversation is as valid as before; what is not left out is not changed; leaving out again changes nothing.
@@ -32,7 +33,7 @@ import orjson
 from agent_core.causes import BreakCause
 from agent_core.failures.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, Message, text_of
+from agent_core.messages import GATEWAY_PREFIX, Message, as_text, text_of
 from agent_core.records import dataclass
 from agent_core.text.tongue import sentence, speak, speak_many
 
@@ -124,11 +125,12 @@ def suspects(
         return ()
     named = _named(messages, complaint)
     begins = _beginnings(messages)
+    asked = _asked(begins, current)
     found: dict[tuple[str, LeftOutKind], tuple[tuple[bool, int, int, int], Suspect]] = {}
     for position in range(len(messages) - 1, -1, -1):
         role, now = str(messages[position].get("role")), position >= current
         for kind, key in _parts(messages[position]):
-            if kind is LeftOutKind.MESSAGE and role == "user" and now:
+            if kind is LeftOutKind.MESSAGE and role == "user" and position >= asked:
                 continue
             meant = (position, key) in named
             rank = (
@@ -199,6 +201,11 @@ def _beginnings(messages: Sequence[Message]) -> list[int]:
     for position, message in enumerate(messages):
         begins.append(position if message.get("role") == "user" or not begins else begins[-1])
     return begins
+
+
+def _asked(begins: Sequence[int], current: int) -> int:
+    """Where the person's words stand that are answered: results that a client's tools bring come behind them."""
+    return begins[current] if current < len(begins) else len(begins)
 
 
 def _all_of(complaint: Complaint, found: Iterable[Suspect]) -> tuple[Suspect, ...]:
@@ -387,20 +394,21 @@ class Leaving:
 # ---------------------------------------------------------------------- leaving out
 
 
-def without(messages: Sequence[Message], left: Iterable[Suspect]) -> list[Message]:
-    """The conversation with a sentence in the place of each part that is left out."""
+def without(messages: Sequence[Message], left: Iterable[Suspect], current: int) -> list[Message]:
+    """The conversation with a sentence in the place of each part that is left out. `current` is where what is answered now begins."""
     keys = {(one.key, one.kind) for one in left}
     if not keys:
         return list(messages)
-    return [_without(message, keys) for message in messages]
+    asked = _asked(_beginnings(messages), current)
+    return [_without(message, keys, now=position >= asked) for position, message in enumerate(messages)]
 
 
-def _without(message: Message, keys: Collection[tuple[str, LeftOutKind]]) -> Message:
+def _without(message: Message, keys: Collection[tuple[str, LeftOutKind]], *, now: bool) -> Message:
     role = message.get("role")
     if role in ("system", "developer"):
         return message
     whole = message_digest(message) if any(key for key, _ in keys) else ""
-    if (whole, LeftOutKind.MESSAGE) in keys:
+    if (whole, LeftOutKind.MESSAGE) in keys and not (now and role == "user"):
         return _placeholder(message)
     out = message
     if any(key not in _PLAIN_KEYS for key in message) and {
@@ -412,7 +420,7 @@ def _without(message: Message, keys: Collection[tuple[str, LeftOutKind]]) -> Mes
     if isinstance(content, list):
         parts = [_part_without(part, keys) for part in content]
         if parts != content:
-            out = {**out, "content": _plainer(parts)}
+            out = {**out, "content": as_text(parts)}
     return out
 
 
@@ -421,13 +429,6 @@ def _part_without(part: Json, keys: Collection[tuple[str, LeftOutKind]]) -> Json
     if kind is None or not ((("", kind) in keys) or ((digest(part), kind) in keys)):
         return part
     return {"type": "text", "text": f"[{_WORDS[kind]}]"}
-
-
-def _plainer(parts: list[Json]) -> Json:
-    """Nothing but texts is one text: a model that takes no pictures often takes no lists either."""
-    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in parts]
-    said = [text for text in texts if isinstance(text, str)]
-    return "\n\n".join(text for text in said if text) if len(said) == len(parts) else parts
 
 
 def _placeholder(message: Message) -> Message:

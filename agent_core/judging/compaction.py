@@ -21,7 +21,7 @@ from agent_core.records import dataclass
 from agent_core.rules.consents import Kind, Lasting
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import ConsentGiven
-from agent_core.turn.transcript import TOO_MUCH, alternating, closed_turn_messages, repaired
+from agent_core.turn.transcript import TOO_MUCH, alternating, call_ids, closed_turn_messages, repaired
 
 ELIDE_RESULTS_OVER_CHARS = 2_000
 SUMMARY_REQUEST_CHARS = 48_000
@@ -83,6 +83,7 @@ class SessionMemory:
 
     __slots__ = (
         "_foreign",
+        "_ids",
         "_most",
         "_rough",
         "_since",
@@ -104,6 +105,7 @@ class SessionMemory:
         self.size = 0
         """Bytes."""
         self._most = most
+        self._ids: set[str] = set()
         self._turns: list[bytes] = []
         self._rough: list[bool] = []
         self._system: list[list[Json]] = []
@@ -130,6 +132,7 @@ class SessionMemory:
             self._turns.append(orjson.dumps(told.group)[1:-1])
             self._rough.append(not plain(told.group))
             self._system.append(system_of(told.group))
+            self._ids.update(call for message in told.group for call in call_ids(message))
             self._foreign.append(told.foreign)
             self.size += len(self._turns[-1])
             self._since += 1
@@ -151,6 +154,11 @@ class SessionMemory:
     def foreign(self) -> bool:
         """Words of others may stand in what the model is told."""
         return (bool(self.summary) and self._summed) or True in self._foreign
+
+    @property
+    def call_ids(self) -> frozenset[str]:
+        """What calls are known by: the next ones are not to be known by the same."""
+        return frozenset(self._ids)
 
     @property
     def standing(self) -> list[Json]:

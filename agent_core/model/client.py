@@ -35,7 +35,7 @@ from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners, amended, put
 from agent_core.model.pauses import asked_pause
-from agent_core.model.reach import ALONE, Lives, TransportBroke, reason, speaks_tls, theirs
+from agent_core.model.reach import ALONE, Lives, TransportBroke, led_elsewhere, reason, speaks_tls, theirs
 from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge, decoded
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
@@ -205,6 +205,9 @@ class ModelClient:
                 self._wants_tls[endpoint.label] = False
             elif isinstance(ending, CallBroke) and ending.cause is BreakCause.DROPPED:
                 return await self._hung_up(ending, endpoint)
+            if isinstance(ending, CallBroke) and 300 <= ending.status < 400:
+                cause, detail = led_elsewhere(endpoint.base_url, ending.status, call.location)
+                return replace(ending, cause=cause, detail=self._redactor.redact(detail))
             if isinstance(ending, CallBroke) and nobody_left(ending.detail) and way not in self._unavoidable:
                 self._unavoidable.add(way)  # who was to be avoided is the only one: the next try goes there
                 return replace(ending, cause=BreakCause.SERVER_ERROR)
@@ -418,6 +421,7 @@ class _Call:
         "_toolless",
         "answered",
         "any_content",
+        "location",
         "refusal",
     )
 
@@ -456,6 +460,8 @@ class _Call:
         """How much it has made beside text: that is life as well."""
         self.answered = False
         """The server has answered, whatever it said."""
+        self.location = ""
+        """Where it leads in the place of an answer."""
 
     def broke(
         self,
@@ -723,10 +729,12 @@ class _Call:
 
     def _rejected(self, status: int, body: Json, headers: Mapping[str, str]) -> CallBroke:
         self.answered = True
+        lower = {k.lower(): v for k, v in headers.items()}
+        self.location = lower.get("location", "")
         said = body if isinstance(body, dict | str | list) else None
         found = self._meant(status, said)
         self.refusal = ProviderRefusal(status, said)
-        wait = asked_pause({k.lower(): v for k, v in headers.items()}, said, self._clock.now_ms())
+        wait = asked_pause(lower, said, self._clock.now_ms())
         return self.broke(found.cause, status=status, retry_after=wait, detail=found.detail, complaint=found.complaint)
 
     def _meant(self, status: int, body: Json) -> Rejection:

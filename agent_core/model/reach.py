@@ -17,7 +17,7 @@ import ssl
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from agent_core.causes import BreakCause
 from agent_core.text.patterns import late
@@ -143,6 +143,25 @@ def _by_name(error: BaseException) -> tuple[BreakCause, str] | None:
     if "ClientResponseError" in names:
         return BreakCause.GARBAGE, f"the answer is no HTTP that can be read: {getattr(error, 'message', '')}"
     return None
+
+
+def led_elsewhere(address: str, status: int, location: str) -> tuple[BreakCause, str]:
+    """What it means that `address` answers with a redirect, and where it leads: without what may be secret in it. No redirect is followed, because
+    the key would go along. Pure."""
+    try:
+        asked = urlsplit(address)
+        there = urlsplit(urljoin(address, location))
+        host, port = there.hostname, there.port
+    except ValueError:
+        return BreakCause.GARBAGE, ""
+    if not location or not host:
+        return BreakCause.GARBAGE, ""
+    at = f"[{host}]" if ":" in host else host
+    leads = f"it leads to {there.scheme}://{at}{f':{port}' if port else ''}{there.path}"
+    if host != asked.hostname and status not in (301, 308):
+        return BreakCause.BY_PROXY, leads  # a login page, mostly
+    tls = host == asked.hostname and (asked.scheme, there.scheme) == ("http", "https")
+    return BreakCause.WANTS_TLS if tls else BreakCause.NO_ROUTE, leads
 
 
 async def speaks_tls(address: str) -> bool:

@@ -18,6 +18,12 @@ was seen:
 | Cannot pass both content and thinking in an assistant message with tool calls! | gpt-oss | ggml-org/llama.cpp#17040 |
 | Failed to initialize samplers: failed to parse grammar | llama.cpp, LM Studio | ggml-org/llama.cpp#25746, NousResearch/hermes-agent#67349 |
 | JSON schema conversion failed: Pattern must start with '^' and end with '$' | llama.cpp | ggml-org/llama.cpp#26930 |
+| messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$' | Anthropic | maximhq/bifrost#5097 |
+| Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40 | OpenAI | LibreChat-AI/agents#153 |
+| messages[1]: invalid type: sequence, expected a string | DeepSeek | chatboxai/chatbox#1740 |
+| json: cannot unmarshal array into Go struct field Message.messages.content of type string | servers in Go | cline/cline#363, gonka-ai/gonka#985 |
+| can only concatenate str (not "list") to str | vLLM, llama-cpp-python | vllm-project/vllm#16245 |
+| messages.2.tool.content Input should be a valid string | Mistral's in vLLM | vllm-project/vllm#18729 |
 """
 
 from __future__ import annotations
@@ -31,7 +37,7 @@ from functools import lru_cache
 import orjson
 
 from agent_core.jsonvalue import Json
-from agent_core.messages import Message, text_of
+from agent_core.messages import Message, as_text, text_of
 from agent_core.records import dataclass
 from agent_core.text.patterns import late
 
@@ -41,9 +47,18 @@ _NO_SYSTEM = late(
 )
 _TURNS = late(r"roles must alternate|only user(?:,| and) assistant\b.{0,40}roles are supported", re.IGNORECASE)
 _ONE_CALL = late(r"only supports single tool-calls at once|multiple tool calls are not supported", re.IGNORECASE)
-_IDS = late(r"tool call ids? .{0,100}length (?:of )?9\b", re.IGNORECASE)
+_IDS = late(
+    r"tool call ids? .{0,100}length (?:of )?9\b|tool_?use_?id\b.{0,90}(?:should match pattern|regular expression pattern)|tool_use\.id: string should"
+    r"|tool_call(?:s\W{1,3}\d+\W{1,3}|_)id\W{1,3}\s?(?:string too long|string does not match)",
+    re.IGNORECASE,
+)
 THOUGHTS_BESIDE = late(r"cannot pass both content and thinking", re.IGNORECASE)
 GRAMMAR = late(r"failed to parse grammar|json schema conversion failed|pattern must start with '\^'", re.IGNORECASE)
+_NO_LISTS = late(
+    r"invalid type: sequence, expected a string|cannot unmarshal array into go struct field \S*content\b|only concatenate str \(not .?list.?\) to str"
+    r"|content['\" ]* ?:? ?(?:value )?(?:must|should) be a string|list\[textcontentpart\]|content\b.{0,40}input should be a valid string",
+    re.IGNORECASE,
+)
 _FORM = frozenset({"pattern", "format", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """What narrows a value in a tool's schema beside its type. The tools check it themselves."""
 
@@ -60,6 +75,8 @@ class TemplateForm:
     """One call in a message; its result comes before the next call."""
     short_ids: bool = False
     """Ids of calls have nine letters or digits."""
+    one_text: bool = False
+    """Where a message has nothing but texts, they are one."""
 
 
 AS_IT_IS = TemplateForm()
@@ -71,6 +88,8 @@ def learnt(form: TemplateForm, messages: Sequence[Message], said: str) -> Templa
         return replace(form, short_ids=True)
     if _ONE_CALL.search(said):
         return replace(form, single_calls=True)
+    if _NO_LISTS.search(said) and fitted(messages, TemplateForm(one_text=True)) != list(messages):
+        return replace(form, one_text=True)
     has_system = any(message.get("role") == "system" for message in messages)
     if _NO_SYSTEM.search(said) and has_system:
         return replace(form, no_system=True)
@@ -83,7 +102,7 @@ def learnt(form: TemplateForm, messages: Sequence[Message], said: str) -> Templa
 
 def fitted(messages: Sequence[Message], form: TemplateForm) -> list[Message]:
     """The conversation in that form."""
-    out = list(messages)
+    out = [_of_one_text(message) for message in messages] if form.one_text else list(messages)
     if form.plain_turns:
         out = _plain(out)
     elif form.single_calls:
@@ -91,6 +110,11 @@ def fitted(messages: Sequence[Message], form: TemplateForm) -> list[Message]:
     if form.no_system:
         out = _joined([{**m, "role": "user"} if m.get("role") == "system" else m for m in out])
     return [_renamed(message) for message in out] if form.short_ids else out
+
+
+def _of_one_text(message: Message) -> Message:
+    content = message.get("content")
+    return {**message, "content": as_text(content)} if isinstance(content, list) else message
 
 
 def _plain(messages: Sequence[Message]) -> list[Message]:

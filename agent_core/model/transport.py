@@ -186,12 +186,15 @@ class HttpAnswer:
         content.on_eof(self.leave)
 
     def leave(self) -> None:
-        """Nothing more is wanted: a connection by which more would come is closed."""
+        """Nothing more is wanted: a connection by which more would come is closed, and so is one by which a request was refused, because servers hang up
+        then without saying so."""
         connection, self.connection = self.connection, None
         if connection is None:
             return
-        if self._sending is not None and not self._sending.done():
+        sending = self._sending is not None and not self._sending.done()
+        if self._sending is not None:
             self._sending.cancel()
+        if sending or not 200 <= self.status < 300:
             connection.close()
         else:
             connection.release()

@@ -10,6 +10,8 @@ What has to come back byte for byte (signatures of thoughts) is not mended: it i
 
 from __future__ import annotations
 
+import json
+
 from agent_core.text.shown import plain
 
 MARK = "\ufffd"
@@ -28,6 +30,17 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def whole_json(raw: bytes) -> bytes:
+    """The same JSON without the halves of characters that it spells, as programs do that cut a text anywhere (RFC 8259 lets them, and strict readers
+    take it for no JSON). As it stands where it spells none, or is no JSON all the same."""
+    if b"\\ud" not in raw and b"\\uD" not in raw:
+        return raw
+    try:
+        return well_formed(json.dumps(json.loads(raw), ensure_ascii=False, allow_nan=False)).encode()
+    except (ValueError, RecursionError):
+        return raw
 
 
 def storable(text: str) -> str:

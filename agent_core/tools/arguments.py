@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import orjson
@@ -35,14 +36,15 @@ def parsed(text: str) -> dict[str, Json] | str:
 
 
 def for_programs(text: str) -> str:
-    """The arguments as any program reads them: as they stand if they are JSON; what we can read and a strict program cannot (line breaks inside of
-    words, halves of characters) is spelt anew; what nobody can read stays."""
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        value = parsed(text)
-        return text if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text
+    """The arguments as any program reads them: as they stand if they are an object; what we can read as one and a strict program cannot (line breaks
+    inside of words, halves of characters, the object as text within text) is spelt anew; all else stays, it may be what a tool takes."""
+    value: Json = None
+    with contextlib.suppress(orjson.JSONDecodeError):
+        value = orjson.loads(text)
+    if isinstance(value, dict):
+        return text
+    value = parsed(text)
+    return text if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def spelt_well(text: str) -> str:

@@ -16,12 +16,12 @@ its mark.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.remedies import Advice, advice_words
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
+from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, is_void, shown_still, tells, text_of
 from agent_core.text.tongue import speaking, spelled
 from agent_core.tools.arguments import spelt_well
 from agent_core.tools.base import EffectClass
@@ -171,7 +171,10 @@ def _told(segment: Segment, items: Iterable[Item]) -> bool:
 def repaired(messages: Sequence[Message]) -> list[Message]:
     """The same conversation in the form that every provider takes.
 
-    Neighbouring assistant messages become one; a result stands behind its call, wherever it was told behind it; a call without a
+    An id stands for one call: providers that number the calls of each reply anew give them the same ids again, which Anthropic, Bedrock and Gemini
+    refuse for as long as both are told.
+    What says nothing is not told: a reply without words and calls, a part without words; a result without words says so. Neighbouring assistant
+    messages become one; a result stands behind its call, wherever it was told behind it; a call without a
     result gets one that says so; a result without a call is told as what it is; a conversation that ends a turn without any
     reply gets a short one; arguments of a call are a JSON object.
     """
@@ -179,6 +182,7 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
     strays: list[Message] = []
     open_calls: dict[str, None] = {}
     unanswered: dict[str, int] = {}  # where the place of a result is that has not come yet
+    messages = _apart([_telling(message) for message in messages if not is_void(message)])
     for position, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
@@ -195,7 +199,7 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             open_calls and role == "assistant" and _goes_on(messages[position:], open_calls)
         ):  # one reply, in several messages
             merged[-1] = _joined(merged[-1], _readable(message))
-            open_calls = dict.fromkeys(_call_ids(merged[-1]))
+            open_calls = dict.fromkeys(call_ids(merged[-1]))
             continue
         unanswered.update(zip(open_calls, itertools.count(len(merged))))
         merged += _no_results(open_calls)
@@ -206,13 +210,54 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             merged[-1] = _joined(merged[-1], message)
         else:
             merged.append(message)
-        open_calls = dict.fromkeys(_call_ids(merged[-1]))
+        open_calls = dict.fromkeys(call_ids(merged[-1]))
     return merged + _no_results(open_calls) + [_stray(message) for message in strays]
+
+
+def _apart(messages: list[Message]) -> list[Message]:
+    """The same with an id of its own for each call, and for its result."""
+    taken: set[str] = set()
+    told: dict[str, str] = {}
+    out: list[Message] = []
+    for message in messages:
+        call, calls = message.get("tool_call_id"), call_ids(message)
+        told.update((each, _another(each, taken) if each in taken else each) for each in dict.fromkeys(calls))
+        taken.update(told[each] for each in calls)
+        if isinstance(call, str) and told.get(call, call) != call:
+            message = {**message, "tool_call_id": told[call]}  # noqa: PLW2901
+        elif any(told[each] != each for each in calls):
+            message = {**message, "tool_calls": [_called(call, told) for call in _calls(message)]}  # noqa: PLW2901
+        out.append(message)
+    return out
+
+
+def _another(call: str, taken: Container[str]) -> str:
+    return next(name for n in itertools.count(2) if (name := f"{call}_{n}") not in taken)
+
+
+def _calls(message: Message) -> list[Json]:
+    calls = message.get("tool_calls")
+    return calls if isinstance(calls, list) else []
+
+
+def _called(call: Json, told: Mapping[str, str]) -> Json:
+    known = call.get("id") if isinstance(call, dict) else None
+    return {**call, "id": told[known]} if isinstance(call, dict) and isinstance(known, str) else call
+
+
+def _telling(message: Message) -> Message:
+    content = message.get("content")
+    if message.get("role") == "tool" and not tells(content):
+        return {**message, "content": NO_OUTPUT}
+    if not isinstance(content, list):
+        return message
+    parts = [part for part in content if tells([part])]
+    return {**message, "content": parts} if 0 < len(parts) < len(content) else message
 
 
 def _goes_on(messages: Sequence[Message], open_calls: Mapping[str, None]) -> bool:
     """Whether the first of these was said beside the open calls: their results come behind all that the assistant says here."""
-    if not open_calls.keys().isdisjoint(_call_ids(messages[0])):
+    if not open_calls.keys().isdisjoint(call_ids(messages[0])):
         return False
     later = next((message for message in messages if message.get("role") != "assistant"), None)
     return later is not None and later.get("role") == "tool" and later.get("tool_call_id") in open_calls
@@ -248,7 +293,7 @@ def _no_results(calls: Iterable[str]) -> list[Message]:
     return [{"role": "tool", "tool_call_id": call, "content": NOT_KNOWN} for call in calls]
 
 
-def _call_ids(message: Message) -> list[str]:
+def call_ids(message: Message) -> list[str]:
     calls = message.get("tool_calls")
     if message.get("role") != "assistant" or not isinstance(calls, list):
         return []
@@ -366,7 +411,7 @@ def problems(messages: Sequence[Message]) -> list[str]:
             found.append(f"message {position}: unknown role {role!r}")
         if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
             found.append(f"message {position}: an assistant message with neither text nor calls")
-        waiting = _call_ids(message)
+        waiting = call_ids(message)
         if len(waiting) != len(set(waiting)):
             found.append(f"message {position}: two calls with one id")
     if waiting:

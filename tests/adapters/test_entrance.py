@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 from structlog.testing import capture_logs
 
 from adapters.http.entrance import MOST_DEPTH, USED, NotJson, authority_ok, client_of, json_of, proofs, unreadable
+from agent_core.jsonvalue import Json
+from agent_core.text.wellformed import well_formed
 from gateway.daemon import Serving
 from tests.serving import served
 
@@ -87,6 +90,25 @@ def test_any_bytes_are_json_or_refused(raw: bytes) -> None:
     except NotJson:
         return
     assert value == orjson.loads(raw)
+
+
+@given(st.recursive(st.text(max_size=4) | st.integers(0, 9), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=8), st.booleans())  # fmt: skip
+@example({"content": "half a smile \ud83d"}, True)
+@example({"\ude00": ["a \ud83d\ude00"]}, True)
+def test_half_characters_are_json(value: Json, spelt: bool) -> None:
+    """JavaScript cuts texts in the middle of a character, and spells the half that is left; RFC 8259 lets it. Nothing after it takes that half."""
+    raw = json.dumps(value, ensure_ascii=spelt).encode("utf-8", "surrogatepass")
+    if not spelt and b"\xed" in raw:
+        return
+    assert json_of(raw) == json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
+
+
+def test_what_is_wrong_beside_half_characters_is_refused() -> None:
+    for raw in (b'["\\ud83d", NaN]', b'["\\ud83d",]', b'["\\ud83d"', b'"\\ud83d' + b"[" * 5_000):
+        with pytest.raises(NotJson):
+            json_of(raw)
+    with pytest.raises(NotJson, match="nested deeper"):
+        json_of(b"[" * 500 + b'"\\ud83d"' + b"]" * 500)
 
 
 def test_brackets_in_words_are_no_depth() -> None:

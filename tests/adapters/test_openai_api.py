@@ -198,7 +198,6 @@ BAD_BODIES: list[tuple[bytes, int, str]] = [
     (b'{"messages": []}', 400, "at least one message"),
     (b'{"messages": [{"role": "user", "content": 7}]}', 400, "messages[0].content must be text"),
     (b'{"messages": [{"role": "king", "content": "x"}]}', 400, "messages[0].role"),
-    (b'{"messages": [{"role": "user", "content": "\\ud800"}]}', 400, "not valid JSON"),
     (b'{"messages": [{"role": "user", "content": "x"}], "temperature": "hot"}', 400, "temperature must be a number"),
     (b'{"messages": [{"role": "user", "content": "x"}], "n": 3}', 400, "n must be 1"),
     (b'{"messages": [{"role": "user", "content": "x"}], "user": "' + b"u" * 201 + b'"}', 400, "user has at most 200"),
@@ -216,7 +215,7 @@ async def test_bad_input_is_told_in_openais_shape_and_the_daemon_goes_on(up: Ser
                 error = json.loads(await response.text())["error"]
                 assert (response.status, message in error["message"]) == (status, True), (body[:80], error)
                 assert set(error) == {"message", "type", "param", "code"}
-        control = {"messages": words("\x00\x01\x1b[31m\u202e hi \U0001f600")}
+        control = {"messages": words("\x00\x01\x1b[31m\u202e hi \U0001f600 \ud800")}
         async with http.post(f"{up.url}/v1/chat/completions", json=control) as response:
             assert response.status == 200
         async with http.get(f"{up.url}/v1/nothing") as response:

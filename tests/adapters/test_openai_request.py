@@ -130,3 +130,21 @@ def test_a_picture_s_address_never_leads_into_the_network_of_the_model_s_server(
 @pytest.mark.parametrize("url", ["data:image/png;base64,aGk=", "https://example.org/a.png", "http://8.8.8.8/a.png"])
 def test_a_picture_s_public_address_or_its_data_is_taken(url: str) -> None:
     assert isinstance(parse(_with_picture(url)), ChatRequest)
+
+
+def test_a_place_that_is_kept_for_the_answer_is_nothing_to_go_on_with() -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": ""}]
+    found = parse(json.dumps({"messages": messages}).encode())
+    assert isinstance(found, ChatRequest)
+    before, asked = found.split()
+    assert (before, [one.content for one in asked]) == ((), ["a"])
+
+
+def test_a_call_as_programs_put_it_together_from_a_stream_is_one_that_strict_servers_take() -> None:
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"google": {"thought_signature": "x"}}}  # fmt: skip
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "1"}]  # fmt: skip
+    found = parse(json.dumps({"messages": messages}).encode())
+    assert isinstance(found, ChatRequest)
+    told = {**call, "type": "function"}
+    del told["index"]
+    assert found.messages[1]["tool_calls"] == [told]

@@ -62,7 +62,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[Message], int]:
     messages: list[Message] = [SYSTEM] if draw(st.booleans()) else []
     for number in range(draw(st.integers(0, 12))):
         shown = [picture(number)] if draw(st.integers(0, 3)) == 0 else []
-        messages.append(user(f"question {number}", *shown))
+        messages.append(user(draw(st.sampled_from((f"question {number}", "and now?"))), *shown))
         if draw(st.integers(0, 2)) == 0:
             messages += [call(number), result(number, f"result {number}")]
         messages.append(said(f"answer {number}"))
@@ -79,7 +79,7 @@ def asked(
     """How many calls it takes until no poison is in what is sent, and what is sent then. A provider that refuses says `complaint`."""
     leaving, calls = Leaving(), 0
     while True:
-        sent = without(messages, leaving.parts)
+        sent = without(messages, leaving.parts, current)
         if not any(word in str(message) for word in poison for message in sent):
             return calls, sent
         further = leaving.next(suspects(sent, complaint, current))
@@ -114,6 +114,14 @@ def test_the_words_that_are_being_answered_are_never_left_out(made: tuple[list[M
     calls, sent = asked(messages, current, {"and now?"})
     assert calls == -1
     assert "and now?" in str(sent[current])
+    loop: list[Message] = [*messages[: current + 1], call(100), result(100, "result 100")]
+    calls, sent = asked(loop, current + 2, {"and now?"})  # a client's tool brings its result
+    assert calls == -1
+    assert "and now?" in str(sent[current])
+    suspected = {one.key for one in suspects(loop, NOTHING_SAID, current + 2) if one.kind is LeftOutKind.MESSAGE}
+    assert message_digest(loop[current]) not in suspected - {message_digest(one) for one in loop[:current]}
+    earlier = [one for one in suspects(messages, NOTHING_SAID, len(messages)) if one.kind is LeftOutKind.MESSAGE]
+    assert "and now?" in str(without(messages, earlier, current)[current])  # as an earlier turn has learnt it
 
 
 @given(conversations(), st.integers(1, 12))
@@ -135,7 +143,7 @@ def test_where_a_provider_counts_without_system_messages_the_right_picture_is_le
         user("two", picture(2)),
     ]
     found = suspects(messages, Complaint(Concern.PICTURE, (Place(2, 1, native=True),)), 3)
-    sent = without(messages, [one for one in found if one.named])
+    sent = without(messages, [one for one in found if one.named], len(messages))
     assert "base64,0001" in str(sent)
     assert "base64,0002" not in str(sent)
 
@@ -154,9 +162,9 @@ def test_two_bad_pictures_that_are_named_one_after_the_other_are_both_left_out()
     messages: list[Message] = [user("a", picture(1)), said("x"), user("b", picture(2))]
     first = Leaving().next(suspects(messages, Complaint(Concern.PICTURE, (Place(0, 1),)), 2))
     assert first is not None
-    second = first.next(suspects(without(messages, first.parts), Complaint(Concern.PICTURE, (Place(2, 1),)), 2))
+    second = first.next(suspects(without(messages, first.parts, 2), Complaint(Concern.PICTURE, (Place(2, 1),)), 2))
     assert second is not None
-    assert "base64" not in str(without(messages, second.parts))
+    assert "base64" not in str(without(messages, second.parts, 2))
 
 
 def test_what_is_left_out_in_vain_is_put_back():
@@ -189,8 +197,8 @@ def test_leaving_out_again_changes_nothing_and_the_rest_is_as_it_was(made: tuple
     messages, current = made
     found = suspects(messages, NOTHING_SAID, current)
     for one in found:
-        sent = without(messages, [one])
-        assert without(sent, [one]) == sent
+        sent = without(messages, [one], current)
+        assert without(sent, [one], current) == sent
         changed = [p for p in range(len(messages)) if messages[p] != sent[p]]
         assert changed
         if one.kind is LeftOutKind.MESSAGE:
@@ -203,14 +211,14 @@ def test_what_was_found_in_one_turn_is_known_in_the_next(made: tuple[list[Messag
     found = suspects(messages, NOTHING_SAID, current)
     later = [*messages, said("well"), user("more")]
     for one in found:
-        assert without(later, [one]) != later
+        assert without(later, [one], len(later)) != later
 
 
 def test_advice_behind_a_message_does_not_hide_it():
     plain: list[Message] = [user("a"), call(1), result(1, "bad")]
     advised: list[Message] = [*plain[:2], {**plain[2], "content": "bad\n\n[outspoken] Go on."}]
     left = [one for one in suspects(plain, NOTHING_SAID, 0) if one.role == "tool"]
-    sent = without(advised, left)
+    sent = without(advised, left, 0)
     assert "bad" not in str(sent[2])
     assert str(sent[2]["content"]).endswith("[outspoken] Go on.")
 
@@ -257,7 +265,7 @@ def test_what_is_in_turns_without_an_answer_is_left_out_first(made: tuple[list[M
     messages = [said(NOTICE) if str(m.get("content")) in answers else m for m in messages]
     first = Leaving().next_doubted(doubted(messages, current))
     assert first is not None
-    sent = str(without(messages, first.parts))
+    sent = str(without(messages, first.parts, current))
     for number in range(12):
         gone = f"answer {number}" in answers and f"question {number}'" in str(messages)
         assert (f"question {number}'" in sent) == (f"question {number}'" in str(messages) and not gone)
@@ -276,7 +284,7 @@ def test_after_a_turn_without_an_answer_everything_is_doubted_at_last_and_never_
     while (further := leaving.next_doubted(doubted(messages, current, results=results))) is not None:
         leaving, tried = further, tried + 1
     assert 1 <= tried <= 2
-    sent = without(messages, leaving.parts)
+    sent = without(messages, leaving.parts, current)
     assert "question" not in str(sent)
     assert "and now?" in str(sent[current])
     assert problems(sent) == []

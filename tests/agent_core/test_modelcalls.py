@@ -164,6 +164,20 @@ async def test_the_ids_of_earlier_calls_are_taken() -> None:
     made = {one.call for one in rig.turn.round.activities}
     assert made
     assert (await asked(rig.turn)).taken_ids >= made
+    rig.returns()
+    rig.says("Read.")
+    client, memory = Client(), SessionMemory()
+    memory.add(rig.turn)
+    caller = ModelCaller(cast("ModelClient", client), FakeClock(), "Be kind.", memory, TOOLS)
+    await caller.call(Rig().turn, call(), lambda _: None)
+    assert client.asked[-1].taken_ids == made  # of the conversation, and of one that a client brings along
+    function: Json = {"name": "f", "arguments": "{}"}
+    theirs: Message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "t", "type": "function", "function": function}],
+    }
+    assert (await asked(turn_of([{"role": "user", "content": "x"}, theirs]))).taken_ids == {"t"}
 
 
 class Limits(Paid):

@@ -17,6 +17,8 @@ from agent_core.turn.transcript import (
     NOT_BEGUN,
     NOT_KNOWN,
     STRAY,
+    alternating,
+    call_ids,
     closed_turn_messages,
     elide,
     problems,
@@ -149,7 +151,7 @@ def person(text: str) -> Message:
 
 
 def assistant(text: str, ids: list[str]) -> Message:
-    message: Message = {"role": "assistant", "content": text or "x"}
+    message: Message = {"role": "assistant", "content": text}
     if ids:
         function: Json = {"name": "n", "arguments": "{}"}
         message["tool_calls"] = [{"id": i, "type": "function", "function": function} for i in ids]
@@ -173,6 +175,8 @@ def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: l
     fixed = repaired(messages)
     assert problems(fixed) == []
     assert repaired(fixed) == fixed
+    known = [call for one in fixed for call in call_ids(one)]
+    assert len(known) == len(set(known))
     persons = [m["content"] for m in messages if m["role"] == "user"]
     said = [str(m["content"]) for m in fixed if m["role"] == "user"]
     assert [words for words in said if not words.startswith(STRAY)] == persons
@@ -205,3 +209,30 @@ def test_what_one_reply_said_and_called_in_several_messages_is_one():
         left = repaired([person("go"), assistant("x", ["a"]), assistant("said later", []), other])
         assert [message["role"] for message in left] == ["user", "assistant", "tool", "assistant", "user"]
         assert [message["content"] for message in left if message["role"] == "assistant"] == ["x", "said later"]
+
+
+def test_what_says_nothing_is_not_told() -> None:
+    """A reply that was stopped before its first word: Anthropic, Bedrock, Gemini and Mistral refuse it, and with it all that comes after."""
+    blank: Json = {"type": "text", "text": " \n"}
+    words: Json = {"type": "text", "text": "b"}
+    voids: list[Json] = ["", " \n", None, [], [blank]]
+    for void in voids:
+        history: list[Message] = [person("a"), {"role": "assistant", "content": void}, person("b")]
+        assert alternating(repaired(history)) == [person("a\n\nb")]
+        called = {**assistant("", ["a"]), "content": void}
+        done: Message = {"role": "tool", "tool_call_id": "a", "content": void}
+        assert repaired([person("a"), called, done])[2]["content"] == "(no output)"
+    shown: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    told = repaired([{"role": "user", "content": [blank, words, shown]}])
+    assert told == [{"role": "user", "content": [words, shown]}]
+
+
+def test_an_id_stands_for_one_call() -> None:
+    """Providers number the calls of each reply anew; Anthropic, Bedrock and Gemini refuse two with one id (kern-ai #412, claude-code #28515)."""
+    turn = [person("go"), assistant("", ["a", "b"]), result("a"), result("b"), assistant("done", [])]
+    fixed = repaired([*turn, *turn, person("a"), assistant("", ["a_2"]), result("a_2")])
+    ids = [call for message in fixed for call in call_ids(message)]
+    assert ids == ["a", "b", "a_2", "b_2", "a_2_2"]
+    assert [message["tool_call_id"] for message in fixed if message["role"] == "tool"] == ids
+    assert problems(fixed) == []
+    assert repaired(fixed) == fixed

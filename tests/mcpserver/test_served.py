@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import sys
@@ -262,5 +263,13 @@ async def test_by_stdio_what_is_no_message_is_passed_over_and_the_end_of_input_i
     async with asyncio.timeout(60):
         while b"protocolVersion" not in (line := await running.stdout.readline()):
             assert line
+        half = {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "ask", "arguments": {"question": "half \ud83d"}},
+        }
+        running.stdin.write(json.dumps(half).encode() + b"\n")  # as JavaScript spells a text that was cut
+        assert b'"id":7' in await running.stdout.readline()
         running.stdin.close()
         assert await running.wait() == 0

@@ -99,8 +99,9 @@ class CallNames:
     def call_id(self, index: int, provider_id: str = "") -> str:
         """What a call is known by: its provider's id if it can be stored and sent back as it is, else one of ours."""
         usable = 0 < len(provider_id) <= ID_CHARS and provider_id.isascii() and provider_id.isprintable()
-        call = provider_id if usable and provider_id not in self._taken else f"call_{self._number}_{index}"
+        call = own = provider_id if usable and provider_id not in self._taken else f"call_{self._number}_{index}"
+        more = len(self._taken)
         while call in self._taken:
-            call += "x"
+            call, more = f"{own}_{more}", more + 1
         self._taken |= {call}
         return call

@@ -41,6 +41,11 @@ class _Slot:
     arguments: Joined = field(default_factory=Joined)
     once: SaidOnce = field(default_factory=SaidOnce)
 
+    @property
+    def goes_on(self) -> bool:
+        """It has a name, and its arguments have not come to their end."""
+        return bool(self.name) and not (self.written and _whole(self.written))
+
     def repeats(self) -> bool:
         return self.after is not None and "".join(self.written) == "".join(self.after.written)
 
@@ -118,7 +123,8 @@ class NativeCalls:
 
     def _more_arguments(self, slot: _Slot, arguments: str) -> None:
         arguments = slot.arguments.feed(arguments)
-        if not arguments or slot.once.whole_again(arguments):
+        arguments = arguments and slot.once.arguments(arguments)
+        if not arguments:
             return
         self._out.chars += len(arguments)
         if not slot.written and arguments.strip() == "{}":
@@ -148,6 +154,8 @@ class NativeCalls:
             before = self._by_id.get(provider_id) or (latest if unnamed else None)
         else:
             before = latest if index is None else self._by_index.get(index)
+            if before is None and latest is not None and not (name or provider_id) and latest.goes_on:
+                self._by_index[index or 0] = before = latest  # begun under another number (agno #8880)
             another = before is not None and self._is_another(before, provider_id, name, arguments)
         if before is not None and not another:
             return before

@@ -10,7 +10,7 @@ said so far. What counts as a repetition:
 - deltas from the first on of which each begins with the one before. That is decided once one of them has three different characters and
   a letter (so "ha", "haha" and "=", "==" are words), until when they wait; a reply of two such deltas counts if the first has
   four characters and a letter;
-- arguments of a call that are a whole object, and come a second time.
+- a piece of a call's arguments that begins with all that came, where no object can stand: the object once more, or all of it so far.
 
 Of what came only a length and a checksum are kept.
 """
@@ -24,6 +24,8 @@ LAST_CHARS = 8
 SURE_CHARS = 24
 SURE_FIRST_CHARS = 4
 MOST_WAITING = 64
+_BEFORE_OBJECTS = frozenset(":,[")
+"""Behind these an object may stand in another one."""
 
 
 class _Mode(Enum):
@@ -130,12 +132,13 @@ class SaidOnce:
             return False
         return zlib.crc32(text[: self._length].encode("utf-8", "surrogatepass")) == self._check
 
-    def whole_again(self, text: str) -> bool:
-        """A piece of arguments has come: whether it is the object that came already, once more."""
-        again = len(text) == self._length and text[0] == "{" and text[-1] == "}" and self._begins_so(text)
-        if not again:
-            self._said(text)
-        return again
+    def arguments(self, text: str) -> str:
+        """A piece of arguments has come: what of it is new."""
+        if text[0] == "{" and self._length and self._begins_so(text):
+            before = text[: self._length].rstrip()
+            if self._mode is _Mode.WHOLES or before[-1] not in _BEFORE_OBJECTS:
+                self._mode, text = _Mode.WHOLES, text[self._length :]
+        return self._said(text)
 
 
 def _telling(text: str) -> bool:

@@ -264,7 +264,10 @@ def judged_break(broke: CallBroke, label: str, model: str, names: Sequence[str])
             | BreakCause.REGION
         ):
             why = cause_words(broke.cause, status=broke.status, detail=broke.detail)
-            return problem("model.reach", f"The model at {label} cannot be reached: {why}.", REACH_FIXES[broke.cause])
+            where = f" ({broke.detail})" if broke.detail and broke.detail not in why else ""
+            return problem(
+                "model.reach", f"The model at {label} cannot be reached: {why}{where}.", REACH_FIXES[broke.cause]
+            )
         case BreakCause.NO_CONTENT | BreakCause.STALLED:
             fix = "Look at that server's log and load; [model] first_content_seconds says how long a turn waits."
             return problem("model.answers", f"{model} at {label} said nothing for {CALL_SECONDS:.0f} s.", fix)

@@ -231,7 +231,10 @@ async def test_a_finish_reason_without_an_end_of_the_stream_is_not_waited_for_lo
         (b"429 Too Many\r\nRetry-After: 7", b'{"error": {"message": "wait"}}', BreakCause.RATE_LIMITED, 7),
         (b"500 Oops", b"<html>", BreakCause.SERVER_ERROR, 0),
         (b"401 No", b'{"error": {"message": "key sk-very-secret"}}', BreakCause.UNAUTHORISED, 0),
-        (b"302 Found\r\nLocation: http://127.0.0.1:1/", b"", BreakCause.GARBAGE, 0),
+        (b"302 Found", b"", BreakCause.GARBAGE, 0),
+        (b"302 Found\r\nLocation: https://login.example.org/?next=sk-very-secret", b"", BreakCause.BY_PROXY, 0),
+        (b"308 Permanent Redirect\r\nLocation: /v1/chat/completions/", b"", BreakCause.NO_ROUTE, 0),
+        (b"301 Moved\r\nLocation: https://127.0.0.1/v1/chat/completions", b"", BreakCause.WANTS_TLS, 0),
     ],
 )
 async def test_refusals_come_with_their_cause_and_without_the_key(
@@ -243,6 +246,25 @@ async def test_refusals_come_with_their_cause_and_without_the_key(
         assert isinstance(ending, CallBroke)
         assert (ending.cause, ending.retry_after_seconds) == (cause, wait)
         assert "sk-very-secret" not in repr(ending)
+
+
+async def test_what_is_asked_otherwise_after_a_refusal_goes_by_a_connection_of_its_own():
+    """Servers hang up after a refusal without saying so; the same request once more would be lost with that connection, each time."""
+    asked = 0
+
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        words = b'{"error": {"message": "Unrecognized request argument supplied: stream_options"}}'
+        if asked == 1:
+            writer.write(b"HTTP/1.1 400 No\r\nContent-Length: %d\r\n\r\n%b" % (len(words), words))
+        else:
+            writer.write(HEAD + delta('"content": "Hi"', '"stop"'))
+
+    async with upstream(peer) as call:
+        _, ending = await call()
+        assert isinstance(ending, ReplyFinished)
+        assert asked == 2
 
 
 def calls_of(events: Sequence[Event]) -> list[tuple[str, str]]:

@@ -94,3 +94,69 @@ def test_calls_that_come_in_a_choice_beside_the_text_are_taken() -> None:
     choices = [{"index": 0, "delta": {"content": "Now."}}, {"index": 1, "delta": {"tool_calls": [call]}}]
     events = reader.feed([json.dumps({"choices": choices}).encode()], 0)
     assert [one.name for one in events if isinstance(one, ToolCallNamed)] == ["write"]
+
+
+def read(*entries: dict[str, Any]) -> list[tuple[str, str]]:
+    reader = ChunkReader(1, (), parse_text_calls=True, offered=TOOLS)
+    payloads = [json.dumps({"choices": [{"delta": {"tool_calls": [entry]}}]}).encode() for entry in entries]
+    return calls([event for payload in payloads for event in reader.feed([payload], 0)] + reader.finish(0))
+
+
+def test_what_comes_under_a_number_that_nobody_has_and_names_no_call_goes_on_with_the_latest() -> None:
+    """A call begins under the number of the one before, and goes on under its own (agno #8880)."""
+    begun = {"index": 0, "id": "b", "function": {"name": "read_file", "arguments": ""}}
+    rest = [{"index": 1, "function": {"arguments": part}} for part in ('{"path": ', '"b"}')]
+    first = {"index": 0, "id": "a", "function": {"name": "write", "arguments": '{"n": 1}'}}
+    assert read(first, begun, *rest) == [("write", '{"n": 1}'), ("read_file", '{"path": "b"}')]
+    late = {"index": 1, "function": {"name": "read_file"}}
+    assert read(first, *rest, late) == [("write", '{"n": 1}'), ("read_file", '{"path": "b"}')]
+
+
+@given(
+    st.lists(st.text('ab":{}[], \\n1', min_size=1, max_size=6), min_size=1, max_size=6),
+    st.sampled_from(("right", "none")),
+)
+def test_arguments_that_come_with_all_so_far_in_each_piece_are_read_once(words: list[str], numbered: str) -> None:
+    """DeepSeek's at Qianfan (hermes-agent #35592, vercel/ai #12052)."""
+    whole = json.dumps({f"k{n}": word for n, word in enumerate(words)})
+    entries: list[dict[str, Any]] = [
+        {"id": "a", "function": {"name": "write", "arguments": whole[:upto]}} for upto in range(1, len(whole) + 1)
+    ]
+    if numbered == "right":
+        entries = [{**entry, "index": 0} for entry in entries]
+    assert read(*entries, entries[-1]) == [("write", whole)]
+
+
+@given(
+    st.recursive(
+        st.integers(0, 1),
+        lambda inner: (
+            st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(("a", "{", '{"a')), inner, max_size=2)
+        ),
+        max_leaves=8,
+    ),
+    st.data(),
+)
+def test_arguments_that_come_in_pieces_are_read_as_they_are(value: Any, data: st.DataObject) -> None:
+    whole = json.dumps({"a": value}, separators=(",", ":"))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(whole) - 1))))
+    pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    head = {"index": 0, "id": "a", "function": {"name": "write", "arguments": ""}}
+    assert read(head, *({"index": 0, "function": {"arguments": piece}} for piece in pieces)) == [("write", whole)]
+
+
+def test_a_call_is_known_by_an_id_that_no_earlier_one_had() -> None:
+    taken: set[str] = set()
+    for _ in range(300):  # as many turns, whose provider numbers from the beginning, or does not at all
+        for entry in ({"index": 0, "id": "call_0", "function": {"name": "write", "arguments": "{}"}}, {"index": 0, "function": {"name": "write", "arguments": "{}"}}):  # fmt: skip
+            reader = ChunkReader(1, frozenset(taken), parse_text_calls=True, offered=TOOLS)
+            payload = json.dumps({"choices": [{"delta": {"tool_calls": [entry]}}]}).encode()
+            made = {
+                event.call
+                for event in [*reader.feed([payload], 0), *reader.finish(0)]
+                if isinstance(event, ToolCallNamed)
+            }
+            assert len(made) == 1
+            assert not made & taken
+            assert max(map(len, made)) <= 40
+            taken |= made

@@ -16,6 +16,7 @@ from agent_core.causes import BreakCause, cause_words
 from agent_core.failures import exits
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
+from agent_core.model.reach import led_elsewhere
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
@@ -156,3 +157,23 @@ def test_nobody_is_told_to_ask_again_where_that_cannot_help(cause: BreakCause):
     assert notice is not None
     assert "in a moment" not in notice.text
     assert "whoever runs this gateway" in notice.text
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "cause", "leads"),
+    [
+        (301, "https://models.example.org/v1/chat/completions", BreakCause.WANTS_TLS, "https://models.example.org/v1/chat/completions"),
+        (307, "https://models.example.org:8443/v1/chat/completions", BreakCause.WANTS_TLS, "https://models.example.org:8443/v1/chat/completions"),
+        (308, "/v1/chat/completions/", BreakCause.NO_ROUTE, "http://models.example.org/v1/chat/completions/"),
+        (302, "/login?next=%2Fv1", BreakCause.NO_ROUTE, "http://models.example.org/login"),
+        (301, "https://www.example.org/v1/chat/completions", BreakCause.NO_ROUTE, "https://www.example.org/v1/chat/completions"),
+        (302, "https://user:word@portal.example.net/?key=1#x", BreakCause.BY_PROXY, "https://portal.example.net/"),
+        (303, "//portal.example.net", BreakCause.BY_PROXY, "http://portal.example.net"),
+        (302, "http://[", BreakCause.GARBAGE, ""),
+        (302, "", BreakCause.GARBAGE, ""),
+    ],
+)  # fmt: skip
+def test_where_an_address_leads_says_what_is_wrong_with_it(status: int, location: str, cause: BreakCause, leads: str):
+    found, detail = led_elsewhere("http://models.example.org/v1", status, location)
+    assert found is cause
+    assert detail == (f"it leads to {leads}" if leads else "")

@@ -20,7 +20,11 @@ PICTURE: Json = [
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
 ]
 EITHER = (False, True)
-FORMS = [TemplateForm(no_system=a, plain_turns=b, single_calls=c, short_ids=d) for a in EITHER for b in EITHER for c in EITHER for d in EITHER]  # fmt: skip
+FORMS = [TemplateForm(no_system=a, plain_turns=b, single_calls=c, short_ids=d, one_text=e) for a in EITHER for b in EITHER for c in EITHER for d in EITHER for e in EITHER]  # fmt: skip
+
+
+def text(words: str) -> Json:
+    return {"type": "text", "text": words}
 
 
 @st.composite
@@ -29,7 +33,14 @@ def conversations(draw: st.DrawFn) -> list[Message]:
     if draw(st.booleans()):
         found.append({"role": "system", "content": "Be kind."})
     for turn in range(draw(st.integers(1, 4))):
-        found.append({"role": "user", "content": draw(st.sampled_from([f"Question {turn}.", PICTURE]))})
+        found.append(
+            {
+                "role": "user",
+                "content": draw(
+                    st.sampled_from([f"Question {turn}.", [text(f"Question {turn}."), text("!")], PICTURE])
+                ),
+            }
+        )
         for step in range(draw(st.integers(0, 2))):
             ids = [f"call_{turn}_{step}_{n}" for n in range(draw(st.integers(1, 3)))]
             calls: Json = [
@@ -84,6 +95,8 @@ def test_each_form_is_what_its_template_wants(messages: list[Message], form: Tem
     if form.single_calls:
         assert all(len(each) < 2 for each in calls if isinstance(each, list))
         assert all(roles[at + 1] == "tool" for at, each in enumerate(calls) if each)
+    if form.one_text:
+        assert all("image_url" in str(m["content"]) for m in found if isinstance(m.get("content"), list))
     if form.short_ids:
         ids = [str(message["tool_call_id"]) for message in found if "tool_call_id" in message]
         assert all(len(each) == 9 and each.isalnum() for each in ids)
@@ -109,6 +122,11 @@ CALLED: list[Message] = [
         ("This model only supports single tool-calls at once!", TemplateForm(single_calls=True)),
         ("Multiple tool calls are not supported.", TemplateForm(single_calls=True)),
         ("Tool call id was call_49c89af0 but must be a-z, A-Z, 0-9, with a length of 9", TemplateForm(short_ids=True)),
+        ("messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", TemplateForm(short_ids=True)),
+        ("messages.2.content.0.tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'", TemplateForm(short_ids=True)),
+        ("Value 'f:0' at 'messages.2.member.content.1.member.toolUse.toolUseId' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+", TemplateForm(short_ids=True)),
+        ("Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 60 instead.", TemplateForm(short_ids=True)),
+        ("Invalid 'messages[3].tool_call_id': string too long. Expected a string with maximum length 40", TemplateForm(short_ids=True)),
         ("The server is overloaded", AS_IT_IS),
     ],
 )  # fmt: skip
@@ -118,6 +136,28 @@ def test_what_a_template_says_is_learnt_under_any_status(words: str, form: Templ
     for status in (400, 404, 500):
         found = amended(POLITE, sent, status, {"error": {"message": words}})
         assert (found.form if found else AS_IT_IS) == form
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Failed to deserialize the JSON body into the target type: messages[1]: invalid type: sequence, expected a string at line 1 column 120",
+        "json: cannot unmarshal array into Go struct field Message.messages.content of type string",
+        'can only concatenate str (not "list") to str',
+        "messages.2.tool.content Input should be a valid string [type=string_type, input_value=[{'type': 'text'}]]",
+        "'messages.2' : for 'role:tool' the following must be satisfied[('messages.2.content' : value must be a string)]",
+    ],
+)
+def test_lists_are_no_lists_where_nothing_but_text_is_taken(words: str):
+    """opencode and others send lists always."""
+    listed: list[Message] = [{"role": "user", "content": [text("a"), text("b")]}]
+    form = learnt(AS_IT_IS, listed, words)
+    assert form == TemplateForm(one_text=True)
+    assert fitted(listed, form) == [{"role": "user", "content": "a\n\nb"}]
+    assert learnt(form, fitted(listed, form), words) == form
+    assert (
+        learnt(AS_IT_IS, [{"role": "user", "content": PICTURE}], words) == AS_IT_IS
+    )  # it is the picture that is refused
 
 
 def test_roles_that_must_alternate_without_tools_mean_the_system_role():

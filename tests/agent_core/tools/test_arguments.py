@@ -38,15 +38,18 @@ def test_what_goes_back_is_an_object_and_the_one_that_was_meant(written: str):
     assert spelt_well(spelt_well(written)) == spelt_well(written)
 
 
-@given(OBJECTS, st.booleans())
-def test_a_program_reads_what_we_read(meant: dict[str, Json], sloppy: bool):
+@given(OBJECTS, st.booleans(), st.booleans())
+def test_a_program_reads_what_we_read(meant: dict[str, Json], sloppy: bool, wrapped: bool):
     written = json.dumps(meant)
     if sloppy:  # as models write it: line breaks stand in words as they are
         written = written.replace("\\n", "\n")
+    if wrapped:  # as vLLM and GLM write it: the object as text within text (vllm #54964, openclaw #39366)
+        written = json.dumps(written)
     read = parsed(written)
     assert isinstance(read, dict)
     assert json.loads(for_programs(written)) == read
-    assert for_programs("") == "{}"
+    assert for_programs("") == for_programs("null") == "{}"
+    assert for_programs('"Rome"') == '"Rome"'
     assert for_programs('{"a": Rome}') == '{"a": Rome}'
 
 
