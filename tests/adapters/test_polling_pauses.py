@@ -9,7 +9,7 @@ import pytest
 
 from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.telegram import polling
-from adapters.telegram.polling import CONFLICT, CONFLICT_SECONDS, DISTURBED_SECONDS, FIRST_SECONDS, Polling
+from adapters.telegram.polling import CONFLICT, CONFLICT_SECONDS, DISTURBED_SECONDS, FIRST_SECONDS, UPDATES, Polling
 from tests.store.support import FakeClock
 
 SETTINGS = cast("Any", SimpleNamespace(account="telegram/1", poll_seconds=25))
@@ -64,12 +64,13 @@ async def test_that_two_poll_is_said_when_that_happens_again_before_long(
 async def test_what_could_not_be_stored_is_asked_for_once_more_at_once(
     monkeypatch: pytest.MonkeyPatch, stored: bool
 ) -> None:
-    asked: list[tuple[int | None, int]] = []
+    asked, wanted = list[tuple[int | None, int]](), list[object]()
 
     class Bot:
         async def do_api_request(self, endpoint: str, kwargs: dict[str, Any]) -> object:
             assert endpoint == "getUpdates"
             asked.append((kwargs.get("offset"), kwargs["timeout"]))
+            wanted.append(kwargs.get("allowed_updates"))
             if len(asked) == 2:
                 raise LookupError
             return [{"update_id": 7}]
@@ -81,6 +82,7 @@ async def test_what_could_not_be_stored_is_asked_for_once_more_at_once(
     with pytest.raises(LookupError):
         await one.run()
     assert asked == [(None, 25), (8 if stored else None, 0)]
+    assert wanted == [UPDATES] * 2, "the server remembers what somebody has asked for last"
 
 
 async def test_that_somebody_else_polls_is_told_until_nobody_was_met_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
