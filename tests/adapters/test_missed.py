@@ -210,6 +210,36 @@ async def test_a_thread_that_begins_with_us_is_read_after_the_next_gap() -> None
     assert await slack.gaps.cursor(slack.event("C1:5.000000", "1699999991.000000"), for_us=False, late=False) is None
 
 
+@pytest.mark.parametrize(
+    ("channel", "ours", "read"), [("C1", True, True), ("C1", False, False), ("D1", True, True), ("D1", False, True)]
+)
+@pytest.mark.parametrize("replies", [0, 2])
+async def test_answers_in_a_thread_of_what_was_missed_are_looked_for_where_they_may_be_for_us(
+    channel: str, ours: bool, read: bool, replies: int
+) -> None:
+    root = "1699999990.000000"
+    kept = {channel: "1699999900.000000"} | ({f"{channel}:{root}": root} if ours else {})
+    slack = Slack(Stored(kept), {})
+    await slack.gaps.start(gap=False)
+
+    async def history(**_: object) -> Any:
+        return {"messages": [{"ts": root, "reply_count": replies} if replies else {"ts": root}]}
+
+    slack.gaps._web = SimpleNamespace(conversations_history=history)
+    await slack.gaps._read(channel, Behind(number_of(kept[channel]), 0))
+    thread = f"{channel}:{root}"
+    assert slack.gaps._backlog.mark(thread) == (number_of(root) if read and replies else None)
+
+
+@pytest.mark.parametrize("days", [0.0, of_slack.THREAD_DAYS - 0.01, of_slack.THREAD_DAYS + 0.01, 300.0])
+async def test_a_thread_in_which_nothing_was_said_for_long_is_not_looked_into_and_a_channel_is(days: float) -> None:
+    last = ts_of(round((1_700_000_000 - days * 86_400) * 1_000_000))
+    slack = Slack(Stored({"C1": last, "C1:5.000000": last}), {})
+    await slack.gaps.start()
+    assert slack.gaps._backlog.mark("C1") == number_of(last)
+    assert (slack.gaps._backlog.mark("C1:5.000000") is not None) == (days <= of_slack.THREAD_DAYS)
+
+
 async def test_the_message_that_a_thread_hangs_on_is_not_taken_again() -> None:
     thread = "C1:1699999990.000000"
     slack = Slack(Stored({thread: "1699999990.000000"}), {thread: ["1699999991.000000"]})
