@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -103,8 +103,6 @@ async def test_what_has_changed_since_somebody_looked_is_left_as_it_is(hand: Han
     async with chat(address=ELSEWHERE) as there:
         looked = mark_of(replace(part, row=replace(part.row, attempt=part.row.attempt + 1)))
         with pytest.raises(CannotAct):
-            await acting(there, deliveries).act(
-                "ops", PartName(CHAT.text(), "t1", "b", 0), hand, "telegram/99", cast("str", looked)
-            )
+            await acting(there, deliveries).act("ops", PartName(CHAT.text(), "t1", "b", 0), hand, "telegram/99", looked)
         assert deliveries.stored == []
         assert there.port.calls == []

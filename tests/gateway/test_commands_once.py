@@ -14,9 +14,9 @@ from agent_core.messages import InputMessage
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from gateway.chats.commandintake import CommandIntake
 from gateway.delivery.owners import Owner
-from gateway.queues import inbox
 from gateway.people.access import PersonStanding
 from gateway.people.routing import GroupRules
+from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
 from gateway.sharing.inhand import InHand
 from tests.agent_core.turns import gives

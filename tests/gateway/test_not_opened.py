@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from adapters.contract.chat import ChatAddress
 from agent_core.failures.notices import NotStarted
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable
+from gateway.chats.voice import ChatVoice
+from gateway.delivery.surface import Surface
+from gateway.delivery.words import Words
 from gateway.queues.inbox import NO_MODEL, NOT_OPENED
 from gateway.queues.queue import SessionQueue, Waiting
 from gateway.sessions.opening import NoWay, TurnOpener
+from tests.agent_core.turns import gives
+from tests.gateway.test_accepting import in_chat
+from tests.gateway.test_sender import CHAT, Chat, chat
 from tests.gateway.test_slots import message
 
 
@@ -27,6 +36,9 @@ class World:
         self.store = SimpleNamespace(left=SimpleNamespace(turns=self._turns))
         self.left = SimpleNamespace(find=self._find)
         self.aside = SimpleNamespace(put=self._put)
+
+    async def _open_or_give_up(self, *of: Any) -> object:
+        return await vars(TurnOpener)["_open_or_give_up"](self, *of)
 
     async def _try_to_open(self, *_: object) -> None:
         raise self.error
@@ -104,3 +116,61 @@ async def test_while_the_storage_is_away_all_waits_and_what_is_damaged_is_set_as
         with pytest.raises(type(error)):
             await world.open()
     assert (world.given_up, world.waiting) == ([], [1, 2])
+
+
+# ---------------------------------------------------------------------- what is told of it
+
+
+class Inbox:
+    """Messages are dropped here with what is told of them, or that fails."""
+
+    def __init__(self, fails: Exception | None) -> None:
+        self.fails, self.dropped = fails, dict[int, Sequence[DeliveryRow]]()
+
+    async def drop(self, number: int, reason: str, session: str, epoch: int, rows: Sequence[DeliveryRow]) -> None:
+        assert (reason, session, epoch) == (NOT_OPENED, "s", 3)
+        if self.fails is not None:
+            raise self.fails
+        self.dropped[number] = rows
+
+
+def giving_up(there: Chat, inbox: Inbox) -> Any:
+    """An opener whose chat is real."""
+
+    def when_there(_: ChatAddress, work: Callable[[Surface], None]) -> None:
+        work(there.surface)
+
+    surfaces: Any = SimpleNamespace(at=gives(there.surface), when_there=when_there)
+    words = Words(surfaces, cast("Any", SimpleNamespace(knows=gives(True))), cast("Any", None))
+    languages: Any = SimpleNamespace(at_once=gives(""))
+    voice = ChatVoice(cast("Any", SimpleNamespace(words=words)), gives(cast("Any", None)), languages)
+    return SimpleNamespace(store=SimpleNamespace(inbox=inbox), chats=voice)
+
+
+@pytest.mark.parametrize("fails", [None, Conflict("its turn has begun"), StorageUnavailable("away")])
+async def test_whoever_wrote_what_cannot_be_opened_is_told_in_one_commit_with_that_or_it_waits_on(
+    fails: Exception | None,
+) -> None:
+    queue, inbox = SessionQueue("a", "s", 3), Inbox(fails)
+    first, second = message("a", 1), message("a", 2)
+    first.inbound = in_chat("2", 1)
+    queue.waiting = [first, second]
+    async with chat() as there:
+        gives_up = vars(TurnOpener)["_give_up"](
+            giving_up(there, inbox), queue, [first], NOT_OPENED, NotStarted.NOT_OPENED
+        )
+        if isinstance(fails, StorageUnavailable):
+            with pytest.raises(StorageUnavailable):
+                await gives_up
+            assert queue.waiting == [first, second], "it is tried again"
+        else:
+            await gives_up
+            assert queue.waiting == [second]
+        if fails is None:
+            (row,) = inbox.dropped[1]
+            assert (row.surface, row.origin) == (CHAT.text(), "inbox:1")
+            await there.until(lambda: there.port.calls)
+            assert NotStarted.NOT_OPENED.said() in there.port.calls[0][1]
+        else:
+            assert there.surface.ledger.waiting == [], "nothing of it is said, nor later"
+        assert there.surface.ledger.held == set()

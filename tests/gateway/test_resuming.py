@@ -17,6 +17,7 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.store import Conflict
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.turn.events import Steered, TakenOver, TextArrived, TurnOpened
+from gateway.delivery.chatside import Dropping
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
 from gateway.queues.queue import SessionQueue
@@ -57,7 +58,7 @@ class Left:
     async def journals(self, turns: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
         return {turn: self.journal[turn] for turn in turns}
 
-    async def drop(self, number: int, why: str) -> None:
+    async def drop(self, number: int, why: str, *_: object) -> None:
         if self.too_late:
             raise Conflict("It is taken.")
         self.dropped.append((number, why))
@@ -71,7 +72,8 @@ class Left:
     async def load_words(self, _owner: object, waiting: Sequence[int]) -> None:
         self.loaded.append([*waiting])
 
-    async def not_run(self, _inbound: object, number: int, _owner: object, why: NotStarted) -> None:
+    async def not_run(self, _inbound: object, number: int, _owner: object, why: NotStarted, drop: Dropping) -> None:
+        await drop(())
         self.told.append((number, why))
 
     def resume(self, *what: Any) -> None:

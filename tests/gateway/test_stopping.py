@@ -16,6 +16,7 @@ from agent_core.rules.consents import Kind, Lasting
 from agent_core.store.store import Conflict
 from agent_core.turn.events import ApprovalAnswered, Verdict
 from agent_core.turn.state import ActivityState, ConsentGiven
+from gateway.delivery.chatside import Dropping
 from gateway.queues.queue import Running
 from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
 from gateway.sessions.stopping import TurnStopping
@@ -36,7 +37,7 @@ class Noted:
         self.not_run_: list[tuple[int, NotStarted]] = []
         self.taken = False
 
-    async def drop(self, number: int, why: str) -> None:
+    async def drop(self, number: int, why: str, *_: object) -> None:
         del why
         if self.taken:
             raise Conflict("It is taken.")
@@ -46,8 +47,9 @@ class Noted:
         del inbound
         self.begun_.append(number)
 
-    async def not_run(self, inbound: object, number: int, owner: object, why: NotStarted) -> None:
+    async def not_run(self, inbound: object, number: int, owner: object, why: NotStarted, drop: Dropping) -> None:
         del inbound, owner
+        await drop(())
         self.not_run_.append((number, why))
 
 
