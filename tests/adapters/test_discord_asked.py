@@ -12,6 +12,7 @@ from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.supervision import AdapterDown
 from adapters.discord import adapter as of_adapter
+from adapters.discord import client as of_client
 from adapters.discord.adapter import MENU, DiscordAdapter
 from adapters.discord.library import discord
 from adapters.discord.port import DiscordPort
@@ -126,6 +127,24 @@ async def test_who_pressed_what_could_not_be_stored_reads_so_alone(
     pressed = Pressed(monkeypatch, refused, button=button)
     assert not await vars(DiscordAdapter)["_pressed"](pressed.adapter, pressed.interaction)
     assert pressed.answered == [("The storage is away.", ALONE)]
+
+
+@pytest.mark.parametrize("refused", [None, NotAccepted("The storage is away.", NotAcceptedCode.STORAGE_AWAY)])
+async def test_a_press_that_was_kept_is_done_with_when_it_is_stored_and_nobody_is_answered(
+    monkeypatch: pytest.MonkeyPatch, refused: NotAccepted | None
+) -> None:
+    """Its person has been told long ago, and Discord takes no answer to it any more."""
+    pressed = Pressed(monkeypatch, refused, button=True)
+    pressed.adapter.port.client = SimpleNamespace(user=None)
+    monkeypatch.setattr(of_client, "interaction_of", gives(pressed.interaction))
+    again = vars(DiscordAdapter)["again"](pressed.adapter, b'{"kind": "INTERACTION_CREATE", "data": {}}')
+    if refused is None:
+        await again
+        assert pressed.answered == [("stored", {})]
+    else:
+        with pytest.raises(NotAccepted):
+            await again
+        assert pressed.answered == []
 
 
 # ---------------------------------------------------------------------- connections
