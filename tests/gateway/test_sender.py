@@ -46,7 +46,7 @@ from gateway.delivery import surface as surfaces
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.calls import ASTRAY, LABEL, called
 from gateway.delivery.forming import Forming
-from gateway.delivery.ledger import Records
+from gateway.delivery.ledger import Ledger, Records
 from gateway.delivery.outbox import Outbox, Restorer
 from gateway.delivery.owners import Owner
 from gateway.delivery.sender import Shared
@@ -686,3 +686,32 @@ async def test_text_on_its_way_of_a_turn_that_goes_on_elsewhere_is_a_message_and
     shown = outlet.picture(view, lambda text, _: (Styled(text),))
     assert [one.content.body.text for one in shown.wanted if not one.fleeting] == (["so far"] if left else [])
     assert (shown.draft is None) is left
+
+
+@pytest.mark.parametrize("cause", [Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_THREAD])
+async def test_what_a_chat_did_not_take_is_missed_there_once_and_by_the_first_of_it(cause: Cause) -> None:
+    clock, told = SystemClock(), list[Part]()
+
+    async def privately(_address: ChatAddress, part: Part, _error: CallFailed) -> None:
+        told.append(part)
+
+    troubles = SurfaceTroubles(clock, privately)
+    rows: list[DeliveryRow] = []
+
+    async def put(_: Owner, stored: Sequence[DeliveryRow]) -> None:
+        rows.extend(stored)
+
+    ledger = Ledger(
+        CHAT.text(), cast("Any", SimpleNamespace(put=put, next_place=1, placed=gives(None))), clock, lambda: None
+    )
+    for origin, kind in (("t0", ContentKind.STATUS), ("t1", ContentKind.TEXT), ("t2", ContentKind.TEXT)):
+        ledger.owners[origin] = ME
+        part = new_part(
+            WantedPart("b", 0, Content(kind, Styled("x"), file_name="f"), final=True), CHAT.text(), origin, 1
+        )
+        await troubles.given_up(CHAT, ledger, part, CallFailed(Fate.REFUSED, "it is so", cause=cause))
+    assert rows == [], "nothing can be said there"
+    assert told[0].row.origin == "t0"
+    for _ in range(2):
+        await troubles.back(ledger)
+    assert [row.origin for row in rows] == ["t1!failed.b.0"]
