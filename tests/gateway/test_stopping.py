@@ -200,3 +200,23 @@ def test_whoever_asked_may_decide_and_in_a_private_chat_that_is_who_writes(
     assert may_decide((ASKER,), asked, (presser,), private=private, admin=False) == own
     assert may_decide((ASKER, ADMINS), asked, (presser,), private=private, admin=True)
     assert not may_decide((ADMINS,), asked, (presser,), private=private, admin=False)
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("askers", [True, False])
+async def test_whoever_asked_decides_only_where_that_is_allowed_and_else_nothing_is_decided(
+    monkeypatch: pytest.MonkeyPatch, *, askers: bool, counts: bool
+) -> None:
+    asked: list[str] = []
+
+    async def approve(_: object, *of: Any) -> bool:
+        asked.append(of[2])
+        return counts
+
+    monkeypatch.setattr(TurnStopping, "approve", approve)
+    async with running() as world:
+        made = replace(stopping(world, Noted()), approvers=(ASKER,) if askers else (ADMINS,))
+        assert made.askers_decide is askers
+        words = await made.approve_for_asker(SessionKey("api", "", "a"), "t", "c", Verdict.GIVEN, "ada", Lasting.ONCE)
+    assert asked == (["c"] if askers else [])
+    assert (words == "") is (askers and counts)
