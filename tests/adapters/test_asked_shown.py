@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.contract.chat import ContentKind, Traits
-from adapters.delivery.parts import picture
+from adapters.contract.chat import ContentKind, TaskState, Traits
+from adapters.delivery.parts import cards_at, picture
 from adapters.text.styled import Styled
+from agent_core.turn.state import ActivityState
 from agent_core.turn.view import Action, Bubble, BubbleKind, View
 
 
@@ -28,3 +29,18 @@ def test_what_is_asked_can_be_pressed_until_it_is_decided(kind: BubbleKind, is_o
     contents = [one.content for one in shown.wanted if not one.fleeting]
     assert any(one.kind is ContentKind.APPROVAL for one in contents)
     assert any(one.buttons for one in contents) is buttons
+
+
+RUNS = {
+    ActivityState.WAITING: TaskState.WAITING,
+    ActivityState.RUNNING: TaskState.RUNNING,
+    ActivityState.DONE: TaskState.DONE,
+}
+
+
+@pytest.mark.parametrize("state", ActivityState)
+def test_the_card_of_a_tool_goes_round_only_while_that_runs(state: ActivityState) -> None:
+    bubble = Bubble("c1", BubbleKind.ACTIVITY, "look", final=state not in RUNS, state=state.value, call="c1")
+    cards = cards_at(View((bubble,), open=True), 0)
+    assert cards is not None
+    assert [one.state for one in cards.content.tasks] == [RUNS.get(state, TaskState.FAILED)]

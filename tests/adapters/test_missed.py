@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from adapters.contract.backlog import Behind
+from adapters.contract.chat import CallFailed, Fate
 from adapters.discord import adapter as of_adapter
 from adapters.discord import missed as of_discord
 from adapters.discord.inbound import Began, Brought, Complete, Happened, SaidIn
-from adapters.discord.missed import HEARD, PERSON, DiscordGaps
+from adapters.discord.missed import HEARD, NO_CHAT, PERSON, DiscordGaps
 from adapters.discord.platform import Discord as Section
 from adapters.slack import missed as of_slack
 from adapters.slack.missed import SlackGaps, number_of, ts_of
@@ -398,6 +399,32 @@ async def test_how_far_was_heard_is_stored_only_when_nothing_is_left_to_be_read(
     await reads(discord)
     await discord.gaps.handled(discord.heard(late))
     assert stored.kept[f"{HEARD}0"] == str(late - of_discord.HEARD_EVERY)
+
+
+async def test_what_was_said_before_the_gap_was_noticed_is_marked_as_late_and_nothing_else() -> None:
+    gap = 1_700_000_000_000
+    said = [snowflake(gap + ms) for ms in (-60_000, -1, 0, 60_000)]
+    discord, lates = Discord(Stored({"77": str(MARK)}), said), list[str]()
+
+    async def take(_client: object, _channel: object, _data: object, late: str) -> None:
+        lates.append(late)
+
+    discord.gaps._take = cast("Any", take)
+    await discord.gaps._read("77", Behind(MARK, gap))
+    assert [bool(late) for late in lates] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("fate", Fate)
+async def test_who_takes_no_private_messages_is_not_asked_again_and_whoever_could_not_be_asked_is(fate: Fate) -> None:
+    stored = Stored({f"{HEARD}0": str(MARK)})
+    discord = Discord(stored, [])
+
+    async def refused(_: str) -> tuple[str, int]:
+        raise CallFailed(fate, "no")
+
+    vars(discord.gaps._port)["opened"] = refused
+    await opened(discord)
+    assert (stored.kept.get(f"{PERSON}7") == NO_CHAT) is (fate is Fate.REFUSED)
 
 
 async def test_a_long_history_is_read_page_by_page_and_its_place_stored_on_the_way(
