@@ -535,8 +535,9 @@ class DiscordAdapter:
         kind, data = kept["kind"], kept["data"]
         me = client.user.id if client.user is not None else 0
         match kind:
-            case "INTERACTION_CREATE":
-                await self._pressed(interaction_of(client, data))
+            case "INTERACTION_CREATE":  # nobody waits for its answer any more, and what is not stored is tried again
+                if (read := read_interaction(interaction_of(client, data), self.account)) is not None:
+                    await self._intake.receive(read, None)
             case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
                 await self._removed(_removed_keys(data))
             case _:

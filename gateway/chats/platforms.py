@@ -107,7 +107,7 @@ def account_rules(section: ChatSection) -> AccountRules:
 
 def language_rules(config: Config) -> LanguageRules:
     """In which language the operator wants people to be spoken to."""
-    chats = [(platform.name, section) for platform, section in config.chats() if section.configured]
+    chats = [(platform.name, section) for platform, section in config.chats()]
     return LanguageRules(
         config.session.language,
         {name: section.language for name, section in chats if section.language},

@@ -19,6 +19,7 @@ from agent_core.store.sessions.asides import Fresh
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.text.tongue import known_sentence, sentence, speak, speaking
 from agent_core.tools.base import Purse
+from gateway.delivery.chatside import Dropping
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.turnoutlet import TurnOutlet
@@ -112,15 +113,17 @@ class ChatVoice:
         if isinstance(inbound, FromChat):
             self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
 
-    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
+    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping) -> None:
         if not isinstance(inbound, FromChat):
+            await drop(())
             return
         kind = FORGOT if why is NotStarted.FORGOTTEN else "inbox"
-        self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
+        address, words = inbound.chat.address, self._outbox.words
         with speaking(self._languages.at_once(inbound)):
-            words = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
-            content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
-            await self._outbox.words.say(inbound.chat.address, owner, f"{kind}:{inbox_id}", content)
+            said = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
+            content = Content(ContentKind.ASIDE, Styled(said), reply_to=inbound.chat.reply_to)
+            await words.say_with(address, owner, f"{kind}:{inbox_id}", [content], drop)
+        words.take_back(address, queue_origin(inbox_id))
 
     async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
         chat = inbound.chat if isinstance(inbound, FromChat) else None

@@ -6,6 +6,8 @@ elsewhere and the entry are one commit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 
 from adapters.contract.chat import Ability, CallFailed, ChatAddress, Content
@@ -184,24 +186,19 @@ class Acting:
     async def _store_act(
         self, who: str, hand: Hand, before: Part, made: Part, owner: Owner, target: ChatAddress | None
     ) -> str:
-        row, elsewhere = before.row, list[DeliveryRow]()
-        origin = f"{row.origin}!to.{row.bubble}.{row.part}.{row.rev}"
-        if target is not None:
-            elsewhere = self._outbox.words.propose(target, owner, origin, self._contents(before, target))
+        row = before.row
         words = audit_words(before, hand, target.text().rstrip("/") if target is not None else "")
-        entry = AuditRow(
-            self._ids.new("a"), self._clock.now_ms(), who, hand.value, name_of(row), words,
-            state_json(row), state_json(made.row, elsewhere),
-        )  # fmt: skip
-        stored = False
-        try:
+
+        async def store(elsewhere: Sequence[DeliveryRow]) -> None:
+            entry = AuditRow(
+                self._ids.new("a"), self._clock.now_ms(), who, hand.value, name_of(row), words,
+                state_json(row), state_json(made.row, elsewhere),
+            )  # fmt: skip
             await self._store.deliveries.act(entry, owner.session, owner.epoch, [made.row, *elsewhere])
-            stored = True
-        except BaseException:
-            if target is not None:
-                self._outbox.words.take_back(target, origin)
-            raise
-        finally:
-            if target is not None:
-                self._outbox.words.release(target, origin, stored=stored)
+
+        if target is None:
+            await store(())
+        else:
+            origin = f"{row.origin}!to.{row.bubble}.{row.part}.{row.rev}"
+            await self._outbox.words.say_with(target, owner, origin, self._contents(before, target), store)
         return words

@@ -5,18 +5,29 @@ A protocol, because messages of the API have none of it, and because chats are b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from adapters.contract.base import FromChat, Inbound
 from adapters.contract.chat import ChatOrigin
 from agent_core.failures.notices import NotStarted
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.sessions.asides import Fresh
+from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.tools.base import Purse
 from gateway.delivery.owners import Owner, Restoring
 from gateway.delivery.turnoutlet import TurnOutlet
+
+Dropping = Callable[[Sequence[DeliveryRow]], Awaitable[None]]
+"""Stores that a message is not run, and parts of its session with that."""
+
+
+def dropping(store: Store, inbox_id: int, reason: str, owner: Owner) -> Dropping:
+    """Of a message that is new, or dropped already."""
+    return partial(store.inbox.drop, inbox_id, reason, owner.session, owner.epoch)
 
 
 class ChatSide(Restoring, Protocol):
@@ -36,8 +47,8 @@ class ChatSide(Restoring, Protocol):
         """The turn of a message has begun: nothing says any more that it waits."""
         ...
 
-    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
-        """A message will not be run; who wrote it is told why."""
+    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping) -> None:
+        """A message will not be run; who wrote it is told why, in the commit of `drop`. Raises what that raises, and then nobody is told."""
         ...
 
     async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
@@ -77,8 +88,8 @@ class NoChats:
     def begun(self, inbound: Inbound, inbox_id: int) -> None:
         pass
 
-    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
-        pass
+    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping) -> None:
+        await drop(())
 
     async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
         pass

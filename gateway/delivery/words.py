@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import structlog
@@ -59,6 +59,25 @@ class Words:
             if rows:
                 await self._store.deliveries.put(owner.session, owner.epoch, rows)
             stored = True
+        finally:
+            self.release(address, origin, stored=stored)
+
+    async def say_with(
+        self,
+        address: ChatAddress,
+        owner: Owner,
+        origin: str,
+        contents: Sequence[Content],
+        store: Callable[[Sequence[DeliveryRow]], Awaitable[object]],
+    ) -> None:
+        """Say what is true as soon as something else is stored: `store` stores that and these parts in one commit. If it raises, nothing is said."""
+        rows, stored = self.propose(address, owner, origin, contents), False
+        try:
+            await store(rows)
+            stored = True
+        except BaseException:
+            self.take_back(address, origin)
+            raise
         finally:
             self.release(address, origin, stored=stored)
 

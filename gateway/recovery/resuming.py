@@ -23,6 +23,7 @@ from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, Store
 from agent_core.store.turns.rows import JournalRow, OpenTurn
 from agent_core.turn.events import DriverFailed, TakenOver
+from gateway.delivery.chatside import dropping
 from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.queues import inbox
@@ -150,12 +151,16 @@ class Resuming:
         queue = await self._accepting.owned(key, row.session, epoch)
         queue.blocked = True  # until what waited behind it is known
         queue.withdraw(row.id)
+        owner = Owner(row.session, epoch)
+        drop = dropping(self._store, row.id, SET_ASIDE if killed else inbox.NOT_OPENED, owner)
         with suppress(Conflict):
-            await self._store.inbox.drop(row.id, SET_ASIDE if killed else inbox.NOT_OPENED)
-            with suppress(inbox.UnreadableMessage):
-                owner = Owner(row.session, epoch)
+            try:
+                said = inbox.decode(row.body)
+            except inbox.UnreadableMessage:
+                await drop(())
+            else:
                 told = NotStarted.QUARANTINED if killed else NotStarted.NOT_OPENED
-                await self._chats.not_run(inbox.decode(row.body), row.id, owner, told)
+                await self._chats.not_run(said, row.id, owner, told, drop)
 
     async def _end(
         self, found: OpenTurn, asked: Sequence[InboxRow], seq: int, ending: Exit, *events: DriverFailed

@@ -269,7 +269,7 @@ class Accepting:
     def _put(self, queue: SessionQueue, message: Waiting, policy: SessionPolicy) -> None:
         """Queue a new message, or put it into the running turn, or let it end that."""
         running = queue.running
-        steers = policy is SessionPolicy.STEER and not message.inbound.stateless and not queue.waiting
+        steers = policy is SessionPolicy.STEER and not queue.waiting
         if running is not None and steers and running.same_chat(message.inbound):
             heard = [
                 running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))

@@ -40,7 +40,7 @@ from agent_core.store.turns.rows import OpeningTurn
 from agent_core.tools.base import UNLIMITED, Space, ToolContext, ToolSpec
 from agent_core.turn.events import TurnOpened
 from gateway.config.types import SessionPolicy
-from gateway.delivery.chatside import ChatSide, outlet_for
+from gateway.delivery.chatside import ChatSide, dropping, outlet_for
 from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.admission import Bounds
@@ -289,10 +289,16 @@ class TurnOpener:
     async def open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
         try:
-            return await self._try_to_open(queue, messages)
+            return await self._open_or_give_up(queue, messages)
         except StorageUnavailable as error:
             if isinstance(error, Damaged) and await self.aside.put(queue.session, error):
                 return None
+            raise
+
+    async def _open_or_give_up(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
+        try:
+            return await self._try_to_open(queue, messages)
+        except StorageUnavailable:
             raise
         except (Fenced, LeaseLost) as error:
             # It is another gateway's now, which has what waits from the store. Nothing of it is ours to give up.
@@ -374,15 +380,15 @@ class TurnOpener:
 
     async def _give_up(self, queue: SessionQueue, messages: Sequence[Waiting], reason: str, told: NotStarted) -> None:
         """Messages whose turn cannot be opened must not stop the ones behind them, nor vanish without a word."""
+        owner = Owner(queue.session, queue.epoch)
         for message in messages:
-            if message in queue.waiting:
-                queue.waiting.remove(message)
-            with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
-                await self.store.inbox.drop(message.inbox_id, reason)
-                owner = Owner(queue.session, queue.epoch)
-                await self.chats.not_run(message.inbound, message.inbox_id, owner, told)
+            drop = dropping(self.store, message.inbox_id, reason, owner)
+            with suppress(Conflict):  # its turn has begun
+                await self.chats.not_run(message.inbound, message.inbox_id, owner, told, drop)
                 if queue.recent_loaded and queue.key.startswith(f"{PAGE}/"):
                     queue.recent.append(unrun_sight(message, reason))
+            if message in queue.waiting:  # still: what could not be stored waits on
+                queue.waiting.remove(message)
         queue.wake()
 
     async def _dropped_meanwhile(self, queue: SessionQueue, messages: Sequence[Waiting]) -> bool:
@@ -395,7 +401,8 @@ class TurnOpener:
             queue.waiting.remove(message)
             if reason in (DROPPED, DROPPING):
                 owner = Owner(queue.session, queue.epoch)
-                await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.FORGOTTEN)
+                drop = dropping(self.store, message.inbox_id, reason, owner)
+                await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.FORGOTTEN, drop)
         queue.wake()
         return bool(gone)
 

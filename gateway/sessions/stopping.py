@@ -19,7 +19,7 @@ from agent_core.store.store import Conflict, Store
 from agent_core.text.tongue import speak, speaking
 from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict
 from agent_core.turn.state import ActivityState
-from gateway.delivery.chatside import ChatSide
+from gateway.delivery.chatside import ChatSide, dropping
 from gateway.delivery.owners import Owner
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON
 from gateway.queues.queue import SessionQueue, Waiting
@@ -128,12 +128,10 @@ class TurnStopping:
             await stop_turn(running.driver, self.clock.now_ms(), forgotten=True)
         elif self.runner.take_out(queue, message.inbox_id):
             queue.forgotten |= {message.inbox_id}  # if its turn is just being opened, that is stopped
-            try:
-                await self.store.inbox.drop(message.inbox_id, DROPPING)
-            except Conflict:
-                return
             owner = Owner(queue.session, queue.epoch)
-            await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.FORGOTTEN)
+            drop = dropping(self.store, message.inbox_id, DROPPING, owner)
+            with suppress(Conflict):
+                await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.FORGOTTEN, drop)
 
     async def withdraw(self, ticket: Ticket) -> bool:
         """Take a waiting message out of its queue. False if its turn has begun."""

@@ -255,3 +255,16 @@ async def test_a_gap_while_a_place_is_read_has_it_read_once_more() -> None:
             await asyncio.sleep(0.01)
     task.cancel()
     assert stored == [1, 2, 3]
+
+
+async def test_who_was_waited_for_and_can_never_be_read_hurries_nobody_later() -> None:
+    history = History({"a": [CallFailed(Fate.REFUSED, "x")]})
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("a", 5)])
+    assert backlog.hurry("a", 1.0)
+    await backlog.catch_up("a")
+    assert not len(backlog)
+    backlog.add([("a", 5)], leisure=1.0)  # we may read there again
+    backlog.add([("b", 1), ("c", 2)])
+    await until_empty(backlog)
+    assert history.read == [("c", 2), ("b", 1), ("a", 5)]

@@ -12,10 +12,11 @@ from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.supervision import AdapterDown
 from adapters.discord import adapter as of_adapter
+from adapters.discord import client as of_client
 from adapters.discord.adapter import MENU, DiscordAdapter
 from adapters.discord.library import discord
 from adapters.discord.port import DiscordPort
-from adapters.discord.sessions import ShardSessions
+from adapters.discord.sessions import HANDED, ShardSessions, Upto
 from tests.agent_core.turns import gives
 
 # ---------------------------------------------------------------------- commands
@@ -128,6 +129,24 @@ async def test_who_pressed_what_could_not_be_stored_reads_so_alone(
     assert pressed.answered == [("The storage is away.", ALONE)]
 
 
+@pytest.mark.parametrize("refused", [None, NotAccepted("The storage is away.", NotAcceptedCode.STORAGE_AWAY)])
+async def test_a_press_that_was_kept_is_done_with_when_it_is_stored_and_nobody_is_answered(
+    monkeypatch: pytest.MonkeyPatch, refused: NotAccepted | None
+) -> None:
+    """Its person has been told long ago, and Discord takes no answer to it any more."""
+    pressed = Pressed(monkeypatch, refused, button=True)
+    pressed.adapter.port.client = SimpleNamespace(user=None)
+    monkeypatch.setattr(of_client, "interaction_of", gives(pressed.interaction))
+    again = vars(DiscordAdapter)["again"](pressed.adapter, b'{"kind": "INTERACTION_CREATE", "data": {}}')
+    if refused is None:
+        await again
+        assert pressed.answered == [("stored", {})]
+    else:
+        with pytest.raises(NotAccepted):
+            await again
+        assert pressed.answered == []
+
+
 # ---------------------------------------------------------------------- connections
 
 
@@ -224,3 +243,48 @@ async def test_who_may_begin_no_more_today_waits_until_tomorrow() -> None:
         await Asked(remaining=0).turn(None)
     assert down.value.wait_seconds == 7_200, "it is told in milliseconds"
     assert "2.0 hours" in str(down.value)
+
+
+class Leaves:
+    """A client that another gateway goes on with, and what is stored of its session."""
+
+    def __init__(self, *open_: bool, away: bool = False) -> None:
+        self.closed: list[tuple[int, int]] = []
+        self.stored: list[tuple[str, str]] = []
+        self.away = away
+        self.sockets = [SimpleNamespace(open=one, close=self._closes(number)) for number, one in enumerate(open_)]
+
+    def _closes(self, number: int) -> Any:
+        async def close(*, code: int) -> None:
+            self.closed.append((number, code))
+
+        return close
+
+    async def _skip(self, _: str, cursor: tuple[str, str]) -> None:
+        if self.away:
+            raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
+        self.stored.append(cursor)
+
+    async def leave(self, upto: Upto | int, *, ready: bool = True) -> None:
+        client = SimpleNamespace(
+            shard_id=2, resumes=None, is_ready=gives(ready), sockets=gives(self.sockets),
+            ws=SimpleNamespace(session_id="s1", sequence=9, gateway="wss://there"),
+        )  # fmt: skip
+        sessions = ShardSessions("discord/1", cast("Any", SimpleNamespace(skip=self._skip)), gives(upto))
+        await sessions.leave(cast("Any", client))
+
+
+@pytest.mark.parametrize("away", [False, True])
+async def test_a_session_that_is_left_stays_one_that_can_be_gone_on_with(away: bool) -> None:
+    """The code 1000 would end it: the next gateway would have to read all histories."""
+    leaves = Leaves(True, False, True, away=away)
+    await leaves.leave(Upto.NOTHING)
+    assert leaves.closed == [(0, HANDED), (2, HANDED)]
+    assert leaves.stored == ([] if away else [("session:2", "")])
+
+
+@pytest.mark.parametrize("upto", [Upto.NOTHING, Upto.ALL, Upto.AS_BEFORE, 5])
+async def test_of_what_has_only_begun_nothing_is_stored(upto: Upto | int) -> None:
+    leaves = Leaves(True)
+    await leaves.leave(upto, ready=False)
+    assert (leaves.stored, leaves.closed) == ([], [(0, HANDED)])

@@ -18,6 +18,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.inbound import Began, Brought, Happened, SaidIn, parties
 from adapters.discord.platform import Discord
+from adapters.discord.sessions import Upto
 from agent_core.ports import SystemClock
 from tests.adapters.scripted import StillClock
 
@@ -140,3 +141,40 @@ async def test_a_connection_that_waits_for_its_turn_for_longer_than_one_may_be_s
     await one._sessions.turn(client)
     assert clock.at - began > 2 * one.deaf_after_seconds
     assert max(silent) < one.deaf_after_seconds
+
+
+@pytest.mark.parametrize(
+    ("what", "upto"),
+    [
+        ("nothing waits", Upto.ALL),
+        ("something of another connection waits", Upto.ALL),
+        ("messages wait", 5),
+        ("messages wait, and none was handled", Upto.AS_BEFORE),
+        ("the begin of a session waits", Upto.NOTHING),
+        ("something was left out", Upto.NOTHING),
+        ("it is to be seen what was missed", Upto.NOTHING),
+        ("a history is to be read", Upto.NOTHING),
+    ],
+)
+def test_a_session_is_gone_on_with_from_where_all_is_stored_and_not_where_something_may_have_been_missed(
+    what: str, upto: Upto | int
+) -> None:
+    one = adapter()
+    match what:
+        case "something of another connection waits":
+            one._came.append(Began(2))
+        case "messages wait" | "messages wait, and none was handled":
+            one.happened(message(6, 11, 1))
+            one._handled[None] = 5 if what == "messages wait" else None
+        case "the begin of a session waits":
+            one.happened(message(6, 11, 1))
+            one.happened(Began(None))
+        case "something was left out":
+            one._overflowed = True
+        case "it is to be seen what was missed":
+            one._missed._incomplete.add(2)
+        case "a history is to be read":
+            one._missed._backlog.add([("11", 5)])
+        case _:
+            pass
+    assert one._up_to(None) == upto

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from adapters.contract.backlog import Behind
+from adapters.contract.chat import CallFailed, Fate
 from adapters.discord import adapter as of_adapter
 from adapters.discord import missed as of_discord
 from adapters.discord.inbound import Began, Brought, Complete, Happened, SaidIn
-from adapters.discord.missed import HEARD, PERSON, DiscordGaps
+from adapters.discord.missed import HEARD, NO_CHAT, PERSON, DiscordGaps
 from adapters.discord.platform import Discord as Section
 from adapters.slack import missed as of_slack
 from adapters.slack.missed import SlackGaps, number_of, ts_of
@@ -210,6 +211,36 @@ async def test_a_thread_that_begins_with_us_is_read_after_the_next_gap() -> None
     assert await slack.gaps.cursor(slack.event("C1:5.000000", "1699999991.000000"), for_us=False, late=False) is None
 
 
+@pytest.mark.parametrize(
+    ("channel", "ours", "read"), [("C1", True, True), ("C1", False, False), ("D1", True, True), ("D1", False, True)]
+)
+@pytest.mark.parametrize("replies", [0, 2])
+async def test_answers_in_a_thread_of_what_was_missed_are_looked_for_where_they_may_be_for_us(
+    channel: str, ours: bool, read: bool, replies: int
+) -> None:
+    root = "1699999990.000000"
+    kept = {channel: "1699999900.000000"} | ({f"{channel}:{root}": root} if ours else {})
+    slack = Slack(Stored(kept), {})
+    await slack.gaps.start(gap=False)
+
+    async def history(**_: object) -> Any:
+        return {"messages": [{"ts": root, "reply_count": replies} if replies else {"ts": root}]}
+
+    slack.gaps._web = SimpleNamespace(conversations_history=history)
+    await slack.gaps._read(channel, Behind(number_of(kept[channel]), 0))
+    thread = f"{channel}:{root}"
+    assert slack.gaps._backlog.mark(thread) == (number_of(root) if read and replies else None)
+
+
+@pytest.mark.parametrize("days", [0.0, of_slack.THREAD_DAYS - 0.01, of_slack.THREAD_DAYS + 0.01, 300.0])
+async def test_a_thread_in_which_nothing_was_said_for_long_is_not_looked_into_and_a_channel_is(days: float) -> None:
+    last = ts_of(round((1_700_000_000 - days * 86_400) * 1_000_000))
+    slack = Slack(Stored({"C1": last, "C1:5.000000": last}), {})
+    await slack.gaps.start()
+    assert slack.gaps._backlog.mark("C1") == number_of(last)
+    assert (slack.gaps._backlog.mark("C1:5.000000") is not None) == (days <= of_slack.THREAD_DAYS)
+
+
 async def test_the_message_that_a_thread_hangs_on_is_not_taken_again() -> None:
     thread = "C1:1699999990.000000"
     slack = Slack(Stored({thread: "1699999990.000000"}), {thread: ["1699999991.000000"]})
@@ -368,6 +399,32 @@ async def test_how_far_was_heard_is_stored_only_when_nothing_is_left_to_be_read(
     await reads(discord)
     await discord.gaps.handled(discord.heard(late))
     assert stored.kept[f"{HEARD}0"] == str(late - of_discord.HEARD_EVERY)
+
+
+async def test_what_was_said_before_the_gap_was_noticed_is_marked_as_late_and_nothing_else() -> None:
+    gap = 1_700_000_000_000
+    said = [snowflake(gap + ms) for ms in (-60_000, -1, 0, 60_000)]
+    discord, lates = Discord(Stored({"77": str(MARK)}), said), list[str]()
+
+    async def take(_client: object, _channel: object, _data: object, late: str) -> None:
+        lates.append(late)
+
+    discord.gaps._take = cast("Any", take)
+    await discord.gaps._read("77", Behind(MARK, gap))
+    assert [bool(late) for late in lates] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("fate", Fate)
+async def test_who_takes_no_private_messages_is_not_asked_again_and_whoever_could_not_be_asked_is(fate: Fate) -> None:
+    stored = Stored({f"{HEARD}0": str(MARK)})
+    discord = Discord(stored, [])
+
+    async def refused(_: str) -> tuple[str, int]:
+        raise CallFailed(fate, "no")
+
+    vars(discord.gaps._port)["opened"] = refused
+    await opened(discord)
+    assert (stored.kept.get(f"{PERSON}7") == NO_CHAT) is (fate is Fate.REFUSED)
 
 
 async def test_a_long_history_is_read_page_by_page_and_its_place_stored_on_the_way(

@@ -9,7 +9,16 @@ import pytest
 
 from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.telegram import polling
-from adapters.telegram.polling import CONFLICT, CONFLICT_SECONDS, DISTURBED_SECONDS, FIRST_SECONDS, Polling
+from adapters.telegram.polling import (
+    CONFLICT,
+    CONFLICT_SECONDS,
+    DISTURBED_SECONDS,
+    FIRST_SECONDS,
+    PAUSE_SECONDS,
+    QUICK_SECONDS,
+    UPDATES,
+    Polling,
+)
 from tests.store.support import FakeClock
 
 SETTINGS = cast("Any", SimpleNamespace(account="telegram/1", poll_seconds=25))
@@ -64,12 +73,13 @@ async def test_that_two_poll_is_said_when_that_happens_again_before_long(
 async def test_what_could_not_be_stored_is_asked_for_once_more_at_once(
     monkeypatch: pytest.MonkeyPatch, stored: bool
 ) -> None:
-    asked: list[tuple[int | None, int]] = []
+    asked, wanted = list[tuple[int | None, int]](), list[object]()
 
     class Bot:
         async def do_api_request(self, endpoint: str, kwargs: dict[str, Any]) -> object:
             assert endpoint == "getUpdates"
             asked.append((kwargs.get("offset"), kwargs["timeout"]))
+            wanted.append(kwargs.get("allowed_updates"))
             if len(asked) == 2:
                 raise LookupError
             return [{"update_id": 7}]
@@ -81,6 +91,7 @@ async def test_what_could_not_be_stored_is_asked_for_once_more_at_once(
     with pytest.raises(LookupError):
         await one.run()
     assert asked == [(None, 25), (8 if stored else None, 0)]
+    assert wanted == [UPDATES] * 2, "the server remembers what somebody has asked for last"
 
 
 async def test_that_somebody_else_polls_is_told_until_nobody_was_met_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,3 +133,33 @@ async def test_that_somebody_else_polls_is_told_until_nobody_was_met_for_long(mo
     ):
         await one._pause(CallFailed(Fate.REFUSED, words, cause=cause))
     assert len(introduced) == 2, "who took our place by a webhook, or our name, is looked at"
+
+
+@pytest.mark.parametrize("took_seconds", [0.0, 0.2, 0.3, 25.0])
+@pytest.mark.parametrize("updates", [[], [{"update_id": 7}], [{"no": "id"}]])
+async def test_an_answer_without_anything_new_that_comes_at_once_is_followed_by_a_pause(
+    monkeypatch: pytest.MonkeyPatch, took_seconds: float, updates: list[object]
+) -> None:
+    """A server, or something before it, that waits for nothing would be asked thousands of times a minute."""
+    clock, slept = FakeClock(), list[float]()
+    answers = [updates]
+
+    async def ask(_: object) -> list[object]:
+        if not answers:
+            raise KeyboardInterrupt
+        clock.now += round(took_seconds * 1000)
+        return answers.pop()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def taken(_: object) -> bool:
+        return True
+
+    one = Polling(SETTINGS, cast("Any", None), clock, taken, cast("Any", nothing), nothing)
+    monkeypatch.setattr(one, "_ask", ask)
+    monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=sleep))
+    with pytest.raises(KeyboardInterrupt):
+        await one.run()
+    stuck, quick = updates == [{"no": "id"}], not updates and took_seconds < QUICK_SECONDS
+    assert slept == ([2 * PAUSE_SECONDS] if stuck else [PAUSE_SECONDS] if quick else [])

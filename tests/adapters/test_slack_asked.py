@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from adapters.contract.chat import CallFailed, Fate
 from adapters.contract.notaccepted import NotAccepted
 from adapters.slack.adapter import SlackAdapter, _Behind
-from adapters.slack.inbound import PersonDid, read_body
+from adapters.slack.inbound import PersonDid, read_body, read_press
 from adapters.slack.platform import Slack
 from adapters.slack.sockets import ALL
 from tests.adapters.test_port_calls import Answer, Told
@@ -167,3 +167,19 @@ def test_an_app_that_slack_calls_hears_without_sockets() -> None:
     made, _, _, _ = adapter(app_token=None, signing_secret=SecretStr("s"))
     assert made.any_works
     assert made.silent_seconds == 0
+
+
+@pytest.mark.parametrize("container", [None, "3.0"])
+@pytest.mark.parametrize("of_message", [None, "3.0"])
+def test_a_press_is_of_the_thread_in_which_its_message_stands_whoever_of_slacks_parts_says_so(
+    container: str | None, of_message: str | None
+) -> None:
+    body: dict[str, Any] = {
+        "trigger_id": "t", "channel": {"id": "C1"}, "user": {"id": "U1", "name": "ada"}, "actions": [{"value": "yes"}],
+        "container": {"message_ts": "5.0", **({"thread_ts": container} if container else {})},
+        "message": {"ts": "5.0", **({"thread_ts": of_message} if of_message else {})},
+    }  # fmt: skip
+    read = read_press(body, "T1")
+    assert read is not None
+    assert read.origin.address.thread == (container or of_message or "5.0")
+    assert read.origin.message == "5.0"

@@ -217,6 +217,19 @@ async def test_only_a_server_of_the_operators_names_files_of_this_machine(
     assert (error.value.fate, error.value.cause) == (Fate.REFUSED, Cause.FILE)
 
 
+@pytest.mark.parametrize("size", [0, 99, 100, 101, 5_000])
+async def test_a_file_of_this_machine_is_had_whole_or_not_at_all(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "there"
+    path.write_bytes(b"x" * size)
+    async with telegram(lambda _: [result({**FOUND, "file_path": str(path)})]) as (port, _):
+        if size <= 100:
+            assert await port.fetch("f", 100) == b"x" * size
+            return
+        with pytest.raises(CallFailed, match=LARGE.format()) as error:
+            await port.fetch("f", 100)
+    assert error.value.cause is Cause.FILE
+
+
 async def test_no_more_of_a_file_is_read_than_may_be_taken() -> None:
     def endless(asked: str) -> Sequence[bytes]:
         if asked == "getFile":

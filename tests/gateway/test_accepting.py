@@ -281,7 +281,7 @@ async def test_a_repeated_message_is_the_keepers_or_was_set_aside_or_is_run(stat
         assert await accepting._taken_care_of(queue, 1)
 
 
-async def test_a_steer_is_told_the_running_turn_and_a_stateless_one_never_is() -> None:
+async def test_a_steer_is_told_the_running_turn() -> None:
     async with running(holds=True) as world:
         accepting = taking(world, Rows(), Portion())
         queue = world.queue("a")

@@ -8,16 +8,29 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.contract.base import FromApi, SessionKey
+from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.messages import InputMessage
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from gateway.chats.commandintake import CommandIntake
 from gateway.delivery.owners import Owner
+from gateway.people.access import PersonStanding
+from gateway.people.routing import GroupRules
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE
 from gateway.sharing.inhand import InHand
+from tests.agent_core.turns import gives
 
 NUMBER = 7
+ON_THE_PAGE = FromApi(
+    account="web", platform_key="c1", session=SessionKey("web", "page", "1"), input=(InputMessage("/stop"),),
+    surface="web", memory_scope="",
+)  # fmt: skip
+IN_A_CHAT = FromChat(
+    account="telegram/1", platform_key="c1", session=SessionKey("telegram", "1", "2"), input=(InputMessage("/stop"),),
+    surface="telegram", memory_scope="telegram/1",
+    chat=ChatOrigin(ChatAddress("telegram", "1", "2"), ChatKind.PRIVATE, ChatPerson("7", "Ada")),
+)  # fmt: skip
 
 
 class Carrying:
@@ -26,9 +39,11 @@ class Carrying:
     def __init__(self) -> None:
         self.in_hand = InHand[int, str]()
         self.begun: list[int] = []
+        self.admin = False
 
     def begin(self, request: Any) -> None:
         self.begun.append(request.inbox_id)
+        self.admin = request.admin
         self.in_hand.take(request.inbox_id, request.key)
 
     def over(self) -> None:
@@ -41,11 +56,14 @@ def _nothing(_: Carrying) -> None: ...
 class Found:
     """An intake that reads one command, beside which something happens."""
 
-    def __init__(self, meanwhile: Callable[[Carrying], None] = _nothing, *, coming: bool = False) -> None:
-        said = FromApi(
-            account="web", platform_key="c1", session=SessionKey("web", "page", "1"), input=(InputMessage("/stop"),),
-            surface="web", memory_scope="",
-        )  # fmt: skip
+    def __init__(
+        self,
+        meanwhile: Callable[[Carrying], None] = _nothing,
+        *,
+        coming: bool = False,
+        said: Inbound = ON_THE_PAGE,
+        standing: PersonStanding = PersonStanding.STRANGER,
+    ) -> None:
         row = InboxRow(
             id=NUMBER, account="web", platform_key="c1", session="s1", arrival=NUMBER, lane=COMMAND_LANE,
             body=inbox.encode(said), state=InboxState.NEW, reason=None, received_at=1,
@@ -61,7 +79,7 @@ class Found:
         self.carrying = Carrying()
         store = SimpleNamespace(inbox=SimpleNamespace(one=one))
         accepting = SimpleNamespace(store=store, coming=on_its_way)
-        members = SimpleNamespace(accounts=())
+        members = SimpleNamespace(accounts=("telegram/1",), standing_of=gives(standing), rules_of=gives(GroupRules()))
         self.intake = CommandIntake(
             cast("Any", accepting), cast("Any", members), cast("Any", self.carrying), cast("Any", None)
         )
@@ -107,3 +125,13 @@ async def test_what_was_not_stored_as_done_is_begun_again() -> None:
 @pytest.mark.parametrize("coming", [True, False])
 async def test_what_whoever_stored_it_is_about_to_begin_is_theirs(coming: bool) -> None:
     assert await Found(coming=coming).carry_out() == ([] if coming else [NUMBER])
+
+
+@pytest.mark.parametrize("standing", PersonStanding)
+@pytest.mark.parametrize("said", [ON_THE_PAGE, IN_A_CHAT], ids=["on the page", "in a chat"])
+async def test_who_runs_the_gateway_is_known_in_chats_and_nobody_else_counts_as_that(
+    said: Inbound, standing: PersonStanding
+) -> None:
+    found = Found(said=said, standing=standing)
+    await found.carry_out()
+    assert found.carrying.admin == (said is IN_A_CHAT and standing is PersonStanding.ADMIN)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.model.client import ModelClient
-from agent_core.ports import SystemIds, SystemClock
+from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
 from agent_core.text.redaction import Redactor
 from gateway.warming import CHANGED, EVERY_TURN, STORED, warmed

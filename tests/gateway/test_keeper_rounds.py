@@ -15,7 +15,16 @@ import pytest
 
 from agent_core.ports import SystemIds
 from agent_core.store.deliveries.rows import Delivery
-from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftThere, LeftTurn, TakeUp
+from agent_core.store.sessions.takeups import (
+    FIRST_PART,
+    MOST,
+    Charges,
+    LeftMessage,
+    LeftPart,
+    LeftThere,
+    LeftTurn,
+    TakeUp,
+)
 from agent_core.store.slices.rows import slice_of
 from agent_core.store.store import Damaged
 from agent_core.store.turns.rows import OpenTurn
@@ -563,3 +572,16 @@ async def test_what_a_mistake_of_ours_keeps_from_going_on_is_set_aside_after_som
     await rounds.rounds(1, 31_000)
     assert {*zip(rounds.resumed.aside, rounds.resumed.why, strict=True)} == {("t1", NOT_TAKEN), (3, "a mistake")}
     assert rounds.resumed.turns_of == ["t2"]
+
+
+@pytest.mark.parametrize("count", [0, MOST - 1, MOST, MOST + 3])
+@pytest.mark.parametrize("taken", [False, True])
+def test_parts_that_nobody_can_take_up_hide_none_behind_them_and_all_are_looked_at_in_turn(
+    count: int, taken: bool
+) -> None:
+    keeper: Any = SimpleNamespace(_parts_from=FIRST_PART)
+    there = [part(number) for number in range(count)]
+    items = [LeftItem(LeftKind.PART, "p", 0, 0)] if taken else []
+    more = vars(Keeper)["_pass_parts"](keeper, there, items)
+    assert more is (count >= MOST and not taken)
+    assert keeper._parts_from == ((there[-1].surface, there[-1].place) if more else FIRST_PART)

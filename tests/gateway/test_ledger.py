@@ -132,6 +132,18 @@ async def test_of_a_turn_that_runs_nothing_is_owed_but_that_sending_is_over() ->
     assert [row.state for _, row in paper.rows] == [DeliveryState.SENDING, DeliveryState.WANTED]
 
 
+@pytest.mark.parametrize("runs", [True, False])
+async def test_what_changes_while_a_turn_runs_is_not_stored_each_time_and_what_it_left_is(runs: bool) -> None:
+    ledger, paper = ledger_of("t1")
+    (part,) = ledger.ready()
+    await ledger.keep(part)
+    paper.rows.clear()
+    for text in ("a", "a b", "a b c"):
+        ledger.take(ledger.plan("t1", wanted(text)))
+        assert await ledger.pay({"t1"} if runs else ()) is not runs
+    assert len(paper.rows) == (0 if runs else 3)
+
+
 async def test_what_a_turn_that_goes_on_has_on_its_way_waits_for_it() -> None:
     clock = FakeClock()
     ledger = Ledger("chat", Paper(clock), clock, lambda: None)

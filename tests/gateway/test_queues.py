@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -137,3 +138,24 @@ def test_what_has_begun_is_known_though_its_queue_was_forgotten() -> None:
     for number in range(2, MOST_BEGUN + 3):
         queue.begun.add(number)
     assert [number for number in range(5) if queue.knows(number)] == [3, 4], "not for ever"
+
+
+async def test_tasks_and_what_they_ask_are_of_the_conversation_that_began_them() -> None:
+    queues = Queues()
+
+    def runs(key: str, parent: str = "", *, asks: bool = False) -> Any:
+        terms = SimpleNamespace(parent=parent) if parent else None
+        driver = SimpleNamespace(identity=SimpleNamespace(turn=f"t{key}"), asks=asks)
+        running: Any = SimpleNamespace(task=terms, driver=driver)
+        queue = queues.at(key)
+        queue.running, queue.task = running, cast("Any", "its task")
+        return running
+
+    own, asking = runs("a"), runs("task 1", "a", asks=True)
+    other = runs("task 2", "b", asks=True)
+    assert queues.tasks_of("a") == [asking]
+    assert queues.tasks_of("b") == [other]
+    assert queues.tasks_of("c") == []
+    assert queues.turn_in("a", "") is asking
+    assert queues.turn_in("a", "ta") is own
+    assert queues.turn_in("a", "ttask 2") is None, "it is asked about in its own conversation"

@@ -65,3 +65,21 @@ async def test_what_was_broken_off_may_be_asked_for_again_for_a_while(kind: Any,
     kept = KeptByGateway(cast("Any", store), cast("Any", None), cast("Any", None), 0)
     asked_again = kind is TakenOver and age is not None and age <= JUST_MS
     assert await kept.unanswered("", NOW) == (["k"] if asked_again else [])
+
+
+@pytest.mark.parametrize("session", ["s", "another"])
+@pytest.mark.parametrize("account", ["api", "web", "test"])
+async def test_a_request_of_the_api_is_found_by_its_id_and_what_somebody_said_elsewhere_is_not(
+    account: str, session: str
+) -> None:
+    said = FromApi(
+        account=account, platform_key="k", session=SessionKey(account, "key", "a"), input=(InputMessage("hello"),),
+        surface=account, memory_scope=account,
+    )  # fmt: skip
+    row = SimpleNamespace(
+        id=1, session=session, account=account, body=inbox.encode(said), received_at=NOW, state=InboxState.DROPPED
+    )
+    store = SimpleNamespace(inbox=SimpleNamespace(one=gives(row)))
+    kept = KeptByGateway(cast("Any", store), cast("Any", None), cast("Any", None), 0)
+    assert (await kept.request("s", 1) is not None) == (account == "api" and session == "s")
+    assert await kept.find("s", 1) is None, "it asked for nothing that is kept"

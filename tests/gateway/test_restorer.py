@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -60,3 +61,54 @@ def test_each_part_is_its_own_sessions_at_once_and_later(parts: list[tuple[ChatA
     assert surfaces.restored == {
         (place.text(), Owner(session, SESSIONS[session]), number) for number, (place, session) in enumerate(parts)
     }
+
+
+class Found:
+    """Parts by their origins, of a store and of words."""
+
+    def __init__(self, *origins: str) -> None:
+        row = SimpleNamespace
+        self.parts = [
+            cast("Delivery", SimpleNamespace(row=row(surface=PLACES[0].text(), origin=one), session="a"))
+            for one in origins
+        ]
+        self.taken_back: list[str] = []
+
+    async def of_all(self, names: Sequence[str]) -> list[Delivery]:
+        return [one for one in self.parts if one.row.origin in names]
+
+    def take_back(self, address: ChatAddress, origin: str) -> None:
+        assert address == PLACES[0]
+        self.taken_back.append(origin)
+
+
+def restorer(found: Found, monkeypatch: pytest.MonkeyPatch) -> tuple[Restorer, list[tuple[list[str], Any, Any]]]:
+    none, taken = cast("Any", None), list[tuple[list[str], Any, Any]]()
+    one = Restorer(none, none, cast("Any", found), cast("Any", SimpleNamespace(deliveries=found)))
+
+    def take_up(parts: Sequence[Delivery], epochs: object, going_on: object = ()) -> None:
+        taken.append(([part.row.origin for part in parts], epochs, going_on))
+
+    monkeypatch.setattr(one, "take_up", take_up)
+    return one, taken
+
+
+async def test_what_said_that_a_message_waits_goes_when_its_turn_goes_on_and_what_its_turn_shows_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Found("t1", "queue:7", "queue:8", "t2")
+    one, taken = restorer(found, monkeypatch)
+    await one.load([cast("Any", SimpleNamespace(turn="t1", session="a", epoch=3))], [7])
+    assert taken == [(["t1", "queue:7"], {"a": 3}, ["t1"])]
+    assert found.taken_back == ["queue:7"]
+
+
+async def test_words_about_messages_that_wait_are_known_of_their_own_conversation_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = Found("queue:7", "queue:8")
+    vars(found.parts[1])["session"] = "b"
+    one, taken = restorer(found, monkeypatch)
+    await one.load_words(Owner("a", 3), [7, 8])
+    assert taken == [(["queue:7"], {"a": 3}, ())]
+    assert found.taken_back == [], "they still wait"

@@ -17,12 +17,13 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.store import Conflict
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.turn.events import Steered, TakenOver, TextArrived, TurnOpened
+from gateway.delivery.chatside import Dropping
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
 from gateway.queues.queue import SessionQueue
 from gateway.recovery.resuming import Resuming
 from gateway.setaside.takeup import SET_ASIDE
-from tests.agent_core.turns import opened
+from tests.agent_core.turns import gives, opened
 from tests.gateway.test_runner import Driver, World, running
 from tests.gateway.test_slots import message
 
@@ -57,7 +58,7 @@ class Left:
     async def journals(self, turns: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
         return {turn: self.journal[turn] for turn in turns}
 
-    async def drop(self, number: int, why: str) -> None:
+    async def drop(self, number: int, why: str, *_: object) -> None:
         if self.too_late:
             raise Conflict("It is taken.")
         self.dropped.append((number, why))
@@ -71,7 +72,8 @@ class Left:
     async def load_words(self, _owner: object, waiting: Sequence[int]) -> None:
         self.loaded.append([*waiting])
 
-    async def not_run(self, _inbound: object, number: int, _owner: object, why: NotStarted) -> None:
+    async def not_run(self, _inbound: object, number: int, _owner: object, why: NotStarted, drop: Dropping) -> None:
+        await drop(())
         self.told.append((number, why))
 
     def resume(self, *what: Any) -> None:
@@ -177,3 +179,17 @@ async def test_a_turn_goes_on_with_its_messages_and_with_the_time_that_it_had_to
         assert left.loaded == [[1]]
         assert queue.blocked, "what waited comes after it, once that is known"
         queue.blocked = False
+
+
+async def test_what_a_turn_that_is_set_aside_has_shown_is_known_when_it_ends_and_nothing_says_that_it_waits() -> None:
+    left, ended = Left([row(1, turn="t1", state=InboxState.TAKEN), row(2)]), list[list[list[int]]]()
+
+    async def close(*_: object) -> None:
+        ended.append([*left.loaded])
+
+    async with running() as world:
+        made = resuming(world, left)
+        cast("Any", made)._closer = SimpleNamespace(close=close)
+        cast("Any", left).outlet = gives(None)
+        await made.set_aside_turn(OpenTurn("t1", "a", 2), 3)
+    assert ended == [[[1]]], "of its own messages, before it ends"

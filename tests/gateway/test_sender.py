@@ -31,7 +31,7 @@ from adapters.contract.chat import (
 )
 from adapters.contract.pacing import Rate
 from adapters.delivery import aftermath
-from adapters.delivery.parts import WantedPart
+from adapters.delivery.parts import Picture, WantedPart
 from adapters.delivery.reconcile import Part, new_part
 from adapters.text.styled import Styled
 from agent_core.ports import SystemClock
@@ -40,12 +40,13 @@ from agent_core.signals import PartSent
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.text.tongue import speak, speaking
+from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.delivery import sender
 from gateway.delivery import surface as surfaces
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.calls import ASTRAY, LABEL, called
 from gateway.delivery.forming import Forming
-from gateway.delivery.ledger import Records
+from gateway.delivery.ledger import Ledger, Records
 from gateway.delivery.outbox import Outbox, Restorer
 from gateway.delivery.owners import Owner
 from gateway.delivery.sender import Shared
@@ -649,3 +650,88 @@ async def test_where_no_message_may_grow_that_is_tried_once_and_then_all_goes_as
             one.wants(origin, "hello", final=False)
             await one.until(lambda calls=number + 2: len(one.port.calls) >= calls)
         assert [what for what, _, _ in one.port.calls] == ["start", "create", "create"]
+
+
+async def test_a_message_grows_by_what_is_new_whatever_stands_there_by_then() -> None:
+    class Stream(Growing):
+        async def append(self, address: ChatAddress, platform_id: str, more: Flow) -> None:
+            await self._call("append", more.text)
+
+    async with chat(Ability.KEYED, port=Stream(Ability.KEYED)) as one:
+        one.has_no_rest()
+        for number, text in enumerate(("a", "a b", "a b c", "a b c d")):
+            one.wants("t1", text, final=False)
+            await one.until(lambda calls=number + 1: len(one.port.calls) >= calls)
+        assert [said for _, said, _ in one.port.calls] == ["a", " b", " c", " d"]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_how_a_turn_ends_is_shown_when_that_is_stored_and_what_it_does_before_at_once(is_open: bool) -> None:
+    """Between its end and the storing of that the surface may look: what it then shows would stand there if nothing could be stored."""
+    async with chat() as one:
+        looks: list[object] = []
+
+        def current_view() -> View:
+            looks.append(one)
+            return View((), open=is_open)
+
+        async def shown(_: object) -> Picture:
+            return Picture((WantedPart("b", 0, Content(ContentKind.TEXT, Styled("hello")), final=True),))
+
+        driver = SimpleNamespace(seen=SimpleNamespace(current_view=current_view), opened_at=0)
+        outlet = SimpleNamespace(
+            turn="t1", owner=ME, driver=driver, texts=SimpleNamespace(shown=shown), seen=False, task=(1, "a task"), person=""
+        )  # fmt: skip
+        one.surface.add(cast("TurnOutlet", outlet))
+        if is_open:
+            await one.shows("t1")
+        else:
+            await one.until(lambda: len(looks) > 2)
+            assert one.surface.ledger.parts == {}
+            one.wants("t1", "hello")
+            await one.shows("t1")
+        one.surface.drop(cast("TurnOutlet", outlet))
+
+
+@pytest.mark.parametrize("left", [False, True])
+async def test_text_on_its_way_of_a_turn_that_goes_on_elsewhere_is_a_message_and_no_draft_that_fades(
+    left: bool,
+) -> None:
+    port = Port(Ability.NONE)
+    calls = SimpleNamespace(traits=Traits(drafts=True), port=port)
+    surface = SimpleNamespace(calls=calls)
+    outlet = TurnOutlet(lambda: cast("Any", surface), "t1", ME, "")
+    outlet.driver = cast("Any", SimpleNamespace(turn=SimpleNamespace(left=left)))
+    view = View((Bubble("text0", BubbleKind.ANSWER, "so far", final=False),), open=True)
+    shown = outlet.picture(view, lambda text, _: (Styled(text),))
+    assert [one.content.body.text for one in shown.wanted if not one.fleeting] == (["so far"] if left else [])
+    assert (shown.draft is None) is left
+
+
+@pytest.mark.parametrize("cause", [Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_THREAD])
+async def test_what_a_chat_did_not_take_is_missed_there_once_and_by_the_first_of_it(cause: Cause) -> None:
+    clock, told = SystemClock(), list[Part]()
+
+    async def privately(_address: ChatAddress, part: Part, _error: CallFailed) -> None:
+        told.append(part)
+
+    troubles = SurfaceTroubles(clock, privately)
+    rows: list[DeliveryRow] = []
+
+    async def put(_: Owner, stored: Sequence[DeliveryRow]) -> None:
+        rows.extend(stored)
+
+    ledger = Ledger(
+        CHAT.text(), cast("Any", SimpleNamespace(put=put, next_place=1, placed=gives(None))), clock, lambda: None
+    )
+    for origin, kind in (("t0", ContentKind.STATUS), ("t1", ContentKind.TEXT), ("t2", ContentKind.TEXT)):
+        ledger.owners[origin] = ME
+        part = new_part(
+            WantedPart("b", 0, Content(kind, Styled("x"), file_name="f"), final=True), CHAT.text(), origin, 1
+        )
+        await troubles.given_up(CHAT, ledger, part, CallFailed(Fate.REFUSED, "it is so", cause=cause))
+    assert rows == [], "nothing can be said there"
+    assert told[0].row.origin == "t0"
+    for _ in range(2):
+        await troubles.back(ledger)
+    assert [row.origin for row in rows] == ["t1!failed.b.0"]

@@ -16,6 +16,7 @@ from agent_core.rules.consents import Kind, Lasting
 from agent_core.store.store import Conflict
 from agent_core.turn.events import ApprovalAnswered, Verdict
 from agent_core.turn.state import ActivityState, ConsentGiven
+from gateway.delivery.chatside import Dropping
 from gateway.queues.queue import Running
 from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
 from gateway.sessions.stopping import TurnStopping
@@ -36,7 +37,7 @@ class Noted:
         self.not_run_: list[tuple[int, NotStarted]] = []
         self.taken = False
 
-    async def drop(self, number: int, why: str) -> None:
+    async def drop(self, number: int, why: str, *_: object) -> None:
         del why
         if self.taken:
             raise Conflict("It is taken.")
@@ -46,8 +47,9 @@ class Noted:
         del inbound
         self.begun_.append(number)
 
-    async def not_run(self, inbound: object, number: int, owner: object, why: NotStarted) -> None:
+    async def not_run(self, inbound: object, number: int, owner: object, why: NotStarted, drop: Dropping) -> None:
         del inbound, owner
+        await drop(())
         self.not_run_.append((number, why))
 
 
@@ -198,3 +200,23 @@ def test_whoever_asked_may_decide_and_in_a_private_chat_that_is_who_writes(
     assert may_decide((ASKER,), asked, (presser,), private=private, admin=False) == own
     assert may_decide((ASKER, ADMINS), asked, (presser,), private=private, admin=True)
     assert not may_decide((ADMINS,), asked, (presser,), private=private, admin=False)
+
+
+@pytest.mark.parametrize("counts", [True, False])
+@pytest.mark.parametrize("askers", [True, False])
+async def test_whoever_asked_decides_only_where_that_is_allowed_and_else_nothing_is_decided(
+    monkeypatch: pytest.MonkeyPatch, *, askers: bool, counts: bool
+) -> None:
+    asked: list[str] = []
+
+    async def approve(_: object, *of: Any) -> bool:
+        asked.append(of[2])
+        return counts
+
+    monkeypatch.setattr(TurnStopping, "approve", approve)
+    async with running() as world:
+        made = replace(stopping(world, Noted()), approvers=(ASKER,) if askers else (ADMINS,))
+        assert made.askers_decide is askers
+        words = await made.approve_for_asker(SessionKey("api", "", "a"), "t", "c", Verdict.GIVEN, "ada", Lasting.ONCE)
+    assert asked == (["c"] if askers else [])
+    assert (words == "") is (askers and counts)

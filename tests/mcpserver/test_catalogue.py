@@ -59,3 +59,21 @@ def test_only_what_reads_says_that_it_only_reads():
     assert {one.name for one in SERVED if one.read_only} == {
         ServedName.LIST_SESSIONS, ServedName.READ_SESSION, ServedName.EXPLAIN, ServedName.TRIAGE,
     }  # fmt: skip
+
+
+NUMBERS = [(one, name) for one in SERVED for name, takes in one.takes.items() if takes["type"] == "integer"]  # type: ignore[index, call-overload]
+
+
+@pytest.mark.parametrize(("tool", "name"), NUMBERS, ids=lambda one: str(getattr(one, "name", one)))
+def test_a_number_is_a_whole_one_within_its_bounds_and_nothing_that_only_counts_as_one(tool: ServedTool, name: str):
+    schema = tool.takes[name]
+    assert isinstance(schema, dict)
+    least, most = schema["minimum"], schema["maximum"]
+    assert isinstance(least, int)
+    assert isinstance(most, int)
+    needed: dict[str, Any] = dict.fromkeys(tool.needs, "x")
+    for taken in (least, most, float(most)):
+        assert read(tool, {**needed, name: taken}).numbers[name] == taken
+    for refused in (least - 1, most + 1, least + 0.5, True, False, str(least)):
+        with pytest.raises(ArgumentsRefused):
+            read(tool, {**needed, name: refused})

@@ -215,6 +215,35 @@ async def test_a_dropped_message_is_never_part_of_a_turn(store: Store) -> None:
     assert await store.inbox.sessions_with_pending() == []
 
 
+@pytest.mark.parametrize("what", ["new", "dropped before", "taken", "somebody else's"])
+async def test_that_a_message_is_not_run_is_stored_with_what_its_chat_is_told_or_neither_is(
+    store: Store, what: str
+) -> None:
+    accepted = await store.inbox.accept(message("m1"))
+    epoch = await store.sessions.claim(accepted.session)
+    told = DeliveryRow("bot/c", "inbox:1", "aside0", 0, 1, b"{}", "h", "k")
+    drop = store.inbox.drop(accepted.inbox_id, "too old", accepted.session, epoch, [told])
+    match what:
+        case "dropped before":
+            await store.inbox.drop(accepted.inbox_id, "its person wants it so")
+            await drop
+        case "taken":
+            await started(store, accepted, epoch)
+            with pytest.raises(Conflict):
+                await drop
+        case "somebody else's":
+            drop.close()
+            with pytest.raises(Fenced):
+                await store.inbox.drop(accepted.inbox_id, "too old", accepted.session, epoch + 1, [told])
+        case _:
+            await drop
+    kept = await store.inbox.one(accepted.inbox_id)
+    assert kept is not None
+    reasons = {"new": "too old", "dropped before": "its person wants it so"}
+    assert kept.reason == reasons.get(what)
+    assert [one.row for one in await store.deliveries.of("inbox:1")] == ([told] if what in reasons else [])
+
+
 async def test_what_a_turn_has_taken_cannot_be_dropped(store: Store) -> None:
     _, _, turn = await turn_of(store)
     (taken,) = await store.inbox.inputs(turn)

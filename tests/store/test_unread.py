@@ -12,6 +12,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigi
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.retry import UNREAD
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
+from agent_core.store.store import StorageUnavailable
 from gateway.chats.arrival import storable
 from gateway.chats.unread import KEEP_MS, WORDS, TakesAgain, UnreadBox, UnreadStep, UnreadTries, next_step, taken_up
 from tests.store.support import FakeClock, opened
@@ -140,6 +141,32 @@ async def test_what_cannot_be_stored_just_now_stays(where: str) -> None:
         clock.now += UNREAD.ms(1)
         await tries.look()
         assert kept.counts == {"telegram/7": 1}
+
+
+@pytest.mark.parametrize("error", [NotAccepted("full", NotAcceptedCode.GATEWAY_FULL), StorageUnavailable("away")])
+async def test_a_moment_at_which_nothing_was_taken_counts_as_no_try(where: str, error: Exception) -> None:
+    clock, errors = FakeClock(), [error] * (UNREAD.attempts + 3)
+    async with opened(where, clock) as store:
+        kept = UnreadBox(store, clock)
+
+        async def again(_: bytes) -> None:
+            if errors:
+                raise errors.pop()
+
+        tries = UnreadTries(kept, {"telegram/7": TakesAgain(lambda: True, again)}, store, clock)
+        await kept.keep("telegram/7", Raw(key="update:1", body=b"{}"), "x", None, tell=False)
+        for _ in list(errors):
+            clock.now += UNREAD.ms(1)
+            await tries.look()
+        row = await store.unread.one("telegram/7", "update:1")
+        assert row is not None
+        assert (row.state, row.tries) == (UnreadState.WAITING, 1), "the first try was when it came"
+        assert errors == [], "it was tried each time"
+        await tries.look()
+        assert kept.counts, "not without a pause"
+        clock.now += UNREAD.ms(1)
+        await tries.look()
+        assert kept.counts == {}
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=50))

@@ -14,6 +14,7 @@ from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing, packed, packed_rows
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.ops import Accept, Drop, MoveCursor, Reword
 from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
@@ -175,9 +176,12 @@ class Inbox(InboxReads, Writing):
         stored = await packed(body)
         return await self._writer.submit(Reword(account, platform_key, stored.body, stored.pieces, charges, at))
 
-    async def drop(self, inbox_id: int, reason: str) -> None:
-        """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""
-        await self._writer.submit(Drop(inbox_id, reason))
+    async def drop(
+        self, inbox_id: int, reason: str, session: str = "", epoch: int = 0, deliveries: Sequence[DeliveryRow] = ()
+    ) -> None:
+        """Promises: the message will never be part of a turn, `reason` says why, and `deliveries` of `session` are stored with that, or nothing of
+        it. Raises Conflict unless it is new, or dropped already."""
+        await self._writer.submit(Drop(inbox_id, reason, session, epoch, tuple(deliveries)))
 
 
 def _first_since(at_ms: int) -> Select[tuple[int]]:

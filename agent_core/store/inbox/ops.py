@@ -6,10 +6,12 @@ from dataclasses import field
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
-from agent_core.store.batch.facts import Facts, Needs, Op, Pieces, SessionFact, bytes_of
+from agent_core.store.batch.facts import Facts, Needs, Op, Pieces, SessionFact, bytes_of, parts_bytes
 from agent_core.store.budgets.ops import charge
 from agent_core.store.budgets.rows import Charge
 from agent_core.store.database.mapping import Fact
+from agent_core.store.deliveries.ops import deliver
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Conflict
 from agent_core.store.inbox.rows import Accepted, CursorRow, InboxRow, InboxState, NewMessage
 from agent_core.store.schedules.ops import check_claim, claim_occurrence
@@ -171,20 +173,33 @@ class Reword(Op[bool]):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Op[None]):
+    """A message is not run, and what its chat is told of that, in one commit."""
+
     inbox_id: int
     reason: str
+    session: str = ""
+    """Whose parts they are."""
+    epoch: int = 0
+    deliveries: tuple[DeliveryRow, ...] = ()
 
     def need(self, wanted: Needs) -> None:
         wanted.inbox.add(self.inbox_id)
+        if self.deliveries:
+            wanted.sessions.add(self.session)
 
     def decide(self, facts: Facts, previous: object) -> None:  # noqa: ARG002 - repeating it says the same
         message = facts.inbox.get(self.inbox_id)
         if message is None:
             raise Conflict(f"There is no message {self.inbox_id} to drop.")
-        if message.row.state is InboxState.DROPPED:
-            return
-        if message.row.state is not InboxState.NEW:
+        if message.row.state not in (InboxState.NEW, InboxState.DROPPED):
             raise Conflict(
                 f"Message {self.inbox_id} is {message.row.state} (turn {message.row.turn}); only a new one can be dropped."
             )
-        message.change(state=InboxState.DROPPED, reason=self.reason)
+        if self.deliveries:
+            facts.owned(self.session, self.epoch)
+            deliver(facts, self.session, self.epoch, self.deliveries)
+        if message.row.state is InboxState.NEW:
+            message.change(state=InboxState.DROPPED, reason=self.reason)
+
+    def weight(self) -> int:
+        return parts_bytes(self.deliveries)
