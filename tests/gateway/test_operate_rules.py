@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from typing_extensions import override
 
 from adapters.checks.findings import Severity
 from agent_core.failures.exits import ExitCode
@@ -336,12 +337,17 @@ async def test_only_conversations_of_the_page_are_named_and_by_what_was_answered
     monkeypatch: pytest.MonkeyPatch, surface: str, exit_: ExitCode
 ) -> None:
     heard: list[Any] = []
-    signals: Any = SimpleNamespace(listen=lambda on, _: heard.append(on), tell=None)
     looked: list[Any] = []
 
+    def listen(on: object, *_: object) -> None:
+        heard.append(on)
+
+    signals: Any = SimpleNamespace(listen=listen, tell=None)
+
     class Looking(titles.Titles):
-        async def look(self, closed: TurnClosed) -> None:
-            looked.append(closed)
+        @override
+        async def look(self, ended: TurnClosed) -> None:
+            looked.append(ended)
 
     monkeypatch.setattr(titles, "Titles", Looking)
     env = {"OUTSPOKEN_MODEL__TITLES": "true", "OUTSPOKEN_MODEL__NAME": "gpt", "OPENAI_API_KEY": "sk-x"}
