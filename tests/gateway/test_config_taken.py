@@ -250,3 +250,8 @@ def test_what_refers_to_something_is_not_kept_for_longer_and_each_advice_is_take
             Retention.model_validate({**days, "records_days": 0} | {key: each})
     else:
         assert fits
+
+
+def test_chats_to_send_to_are_found_by_their_names_however_these_are_spaced() -> None:
+    found = configured("send", allow=[" team = telegram/-100 ", "me=discord/7"]).send
+    assert found.chats == {"team": "telegram/-100", "me": "discord/7"}
