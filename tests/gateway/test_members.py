@@ -157,3 +157,16 @@ async def test_whoever_another_gateway_shut_out_or_parted_goes_on_with_nothing_o
     over = how != "nothing"
     assert [row.place for row in cut] == ([HERE.text()] if over else [])
     assert members.directory.session_of(HERE, origin) == (HERE if over else THERE)
+
+
+def test_what_is_taken_or_held_counts_at_the_other_gateways_and_what_is_refused_does_not() -> None:
+    members, told = members_of(FakeClock(), [], open_to_all=True, per_minute=2), list[str]()
+    members.told = lambda _account, _person, key: told.append(key)
+    taken: list[str] = []
+    for number in range(2 + 2 * HELD_MOST):
+        refused = members.refusal(said(f"k{number}"), free=False)
+        if refused is None or refused.later_ms:
+            taken.append(f"k{number}")
+    assert members.refusal(said("free"), free=True) is None
+    assert len(taken) == 2 + HELD_MOST
+    assert told == taken

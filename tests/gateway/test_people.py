@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -225,3 +226,27 @@ async def test_a_number_means_what_stood_there_when_the_list_was_shown_in_this_p
         chosen = await directory.chosen(number, here, origin)
         meant = shown[number - 1] if 1 <= number <= len(shown) else None
         assert (chosen.place if chosen is not None else None) == (meant if meant in after else None)
+
+
+async def test_who_writes_behind_commands_that_say_what_goes_on_waits_for_the_latest_of_them() -> None:
+    clock = FakeClock()
+    directory = PeopleDirectory(
+        cast("Any", Talks()), clock, SystemIds(clock), lambda _: True, lambda: None, allowed=True
+    )
+    here, may_end = SessionKey("telegram", "1", "1"), [asyncio.Event(), asyncio.Event()]
+
+    async def command(number: int) -> None:
+        await may_end[number].wait()
+
+    first, second = (asyncio.create_task(command(number)) for number in range(2))
+    directory.switching(here, first)
+    directory.switching(here, second)
+    may_end[0].set()
+    await first
+    behind = asyncio.create_task(directory.settle(here))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not behind.done()
+    may_end[1].set()
+    await behind
+    await directory.settle(here)
