@@ -229,7 +229,7 @@ def test_each_line_that_cannot_be_written_is_counted_and_what_can_be_is_written_
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     sink = Sink(stream)
     sink.write("ü".encode())
-    assert cast("io.BytesIO", stream.buffer).getvalue() == "ü\n".encode()
+    assert stream.buffer.getvalue() == "ü\n".encode()
     stream.close()
     for lost in (1, 2):
         sink.write(b"x")
