@@ -117,11 +117,12 @@ class TimedCommands:
         )
 
     def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str, zone: str) -> CommandReply:
-        if sum(row.kind != TASK for row in rows) >= self._most:
+        there = sum(row.kind != TASK for row in rows)
+        if there >= self._most:
             return CommandReply(
                 speak(
                     "There are {count} reminders here already, and no more are possible. {/remind} shows them, {/remind cancel NUMBER} takes one back.",
-                    count=len(rows),
+                    count=there,
                 )
             )
         number = max((row.number for row in rows), default=0) + 1

@@ -191,7 +191,8 @@ class Retention(Section):
             raise complaint("journals_days", words, f"Set it to {self.bodies_days} or more, or to 0.")
         if self.records_days and (not self.journals_days or self.records_days < self.journals_days):
             words = "records of turns are kept for a shorter time than their journals"
-            raise complaint("records_days", words, f"Set it to {self.journals_days} or more, or to 0.")
+            fix = f"Set it to {self.journals_days} or more, or to 0." if self.journals_days else "Set it to 0, as well."
+            raise complaint("records_days", words, fix)
         return self
 
     def keep(self) -> Keep:

@@ -17,7 +17,7 @@ import orjson
 import structlog
 from aiohttp import web
 
-from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey
+from adapters.contract.base import FromApi, FromChat, Inbound, SessionKey, Ticket
 from adapters.contract.chat import CallFailed, ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import Problem, problem_response, refusal
@@ -109,15 +109,28 @@ class HookIntake:
         inbound = inbound_of(
             door, address, name, prompt_words(door, body), hashlib.blake2b(raw, digest_size=16).hexdigest()
         )
-        ticket = await self._accepting.accept(inbound, busy=SessionPolicy.QUEUE)
+        ticket = await self._counted(door, inbound)
         if not ticket.duplicate:
-            self._count(door.name)
             self._accepting.portion.let("hook", door.name)
             log.info("hook.taken", hook_name=door.name, inbox=ticket.inbox_id, session=ticket.session)
             if address is not None:
                 await self._announce(door, address, inbound, ticket.inbox_id, ticket.session)
         told: dict[str, Json] = {"id": name, "message": ticket.inbox_id, "session": ticket.session}
         return web.Response(status=202, body=orjson.dumps(told), content_type="application/json")
+
+    async def _counted(self, door: HookDoor, inbound: Inbound) -> Ticket:
+        """Have it stored. It counts from now on, as others come meanwhile, and no more if it is not new."""
+        taken, at, counts = self._taken[door.name], self._clock.now_ms(), not self._full(door)
+        if counts:
+            taken.append(at)
+        stored = False
+        try:
+            ticket = await self._accepting.accept(inbound, busy=SessionPolicy.QUEUE)
+            stored = not ticket.duplicate
+        finally:
+            if counts and not stored and at in taken:
+                taken.remove(at)
+        return ticket
 
     async def _announce(
         self, door: HookDoor, address: ChatAddress, inbound: Inbound, number: int, session: str
@@ -134,7 +147,7 @@ class HookIntake:
         return await self._accepting.store.inbox.by_key(account, _key(door, name)) is not None
 
     def _count(self, name: str) -> None:
-        """A call was taken, here or at another gateway."""
+        """A call was taken at another gateway."""
         if (taken := self._taken.get(name)) is not None:
             taken.append(self._clock.now_ms())
 

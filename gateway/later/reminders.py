@@ -65,9 +65,10 @@ class SetLater:
         async with self.later.parts.alone(key.text()):
             rows = await self.later.store.schedules.of(key.text(), *ASKED_KINDS)
             mine = [row for row in rows if row.number]
-            if sum(row.kind != TASK for row in mine) >= self.later.most:
+            there = sum(row.kind != TASK for row in mine)
+            if there >= self.later.most:
                 raise NotPossible(
-                    f"{len(mine)} things are set here already, and no more are possible. Nothing was set. cancel_scheduled takes one back."
+                    f"{there} things are set here already, and no more are possible. Nothing was set. cancel_scheduled takes one back."
                 )
             number = max((row.number for row in mine), default=0) + 1
             row = schedules.reminder(number, context.key, rule, plan, key, now, now, self.kind)

@@ -57,7 +57,8 @@ LATER_SECONDS = 600.0
 """So long after one that could not be done it is tried again."""
 AGAIN_SECONDS = 2.0
 """So long after a step in which one of their turns was still open it is looked again."""
-ATTACHED = re.compile(r"; it is in your workspace as ([^\n]{1,200})\.\]")
+_ATTACHED = re.compile(r"\[The person attached [^\n]*; it is in your workspace as ([^\n]+)\]$", re.MULTILINE)
+_UNREAD, _RECORDED = ". You cannot tell what is in it: ", ". They recorded it themselves: "
 DELETED = "deleted by its client"
 """Why the journal of a turn is gone that a client has deleted, as it is stored."""
 GONE = "api/gone/{}//"
@@ -99,6 +100,16 @@ class ForgettingResult:
             + (f" So do these copies beside the database: {', '.join(copies)}." if copies else "")
         )
         return lines
+
+
+def attached(words: str) -> list[str]:
+    """The files of a workspace of which a message says that its person attached them, with the texts beside them. Pure."""
+    found: list[str] = []
+    for told in _ATTACHED.findall(words):
+        place, recorded, _ = told.partition(_UNREAD)[0].partition(_RECORDED)
+        names = place.removesuffix(".").split(", its text as ")
+        found += [*names, *([f"{names[0]}.txt"] if recorded else [])]  # what was heard in it is told as their words
+    return found
 
 
 async def nobody_runs(_: ForgettingJob) -> None:
@@ -325,7 +336,7 @@ class Forgetting:
                 gone += 1
         words = [text_of(one.content) for one in opened.input] if isinstance(opened, TurnOpened) else []
         root = self.workspaces / folder_name(found.key)
-        for name in ATTACHED.findall("\n".join(words)):
+        for name in attached("\n".join(words)):
             path = root / Path(name).name
             if path.is_file():
                 path.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ Laws (tests/gateway/test_webhook_rules.py).
    does not hold up what comes behind it, so a receiver that was away may get them in another order.
 2. Never more than `most` are under way to a receiver, and only one while it fails.
 3. A message is given up after `HOOK.attempts` attempts, with its receiver (410), or when its receiver has taken nothing for a day and it is
-   older than three: never before it was tried, unless its receiver was.
+   older than three: never before it was tried, unless its receiver was. What somebody has sent again is tried once more first, however old.
 4. What a receiver asks for (`Retry-After`) is waited for, a day at most, and is no failure of the message.
 """
 
@@ -28,6 +28,8 @@ DAY_MS = 24 * HOUR_MS
 LONGEST_PAUSE_MS = DAY_MS
 """What a receiver may ask for."""
 OLD_MS = 3 * DAY_MS
+WANTED = "somebody has it sent again"
+"""The cause of a message that was given up, until it is tried once more."""
 GONE = 410
 TOO_MANY = 429
 BUSY = 503
@@ -126,7 +128,7 @@ def given_up(row: HookRow, why: str, now: int) -> HookRow:
 
 def again(row: HookRow, now: int) -> HookRow:
     """Somebody has it sent again: under the same id, as if for the first time."""
-    return replace(row, state=HookState.WAITING, attempt=0, retry_at=now, cause="", done_at=0)
+    return replace(row, state=HookState.WAITING, attempt=0, retry_at=now, cause=WANTED, done_at=0)
 
 
 def too_old(waiting: Sequence[StoredHook], receiver: ReceiverRow, now: int) -> list[HookRow]:
@@ -134,7 +136,7 @@ def too_old(waiting: Sequence[StoredHook], receiver: ReceiverRow, now: int) -> l
     if not receiver.failing_since or now - receiver.failing_since < DAY_MS:
         return []
     why = "its receiver has taken nothing for more than a day"
-    return [given_up(one.row, why, now) for one in waiting if now - one.row.at > OLD_MS]
+    return [given_up(one.row, why, now) for one in waiting if now - one.row.at > OLD_MS and one.row.cause != WANTED]
 
 
 def pause_ms(header: str, now: int) -> int | None:

@@ -67,6 +67,8 @@ class _Lane:
         self.row = row
         self.bell = Bell()
         self.figures = HookFigures()
+        self.lost = 0
+        """As many as were given up since the start, and not sent again."""
         self._in_hand = InHand[str, HookRow]()
 
     async def run(self) -> None:
@@ -167,6 +169,7 @@ class _Lane:
     def _gave_up(self, rows: Sequence[HookRow], why: str) -> None:
         if rows:
             self.figures.given_up += len(rows)
+            self.lost += len(rows)
             log.error(
                 "webhook.given_up", receiver=self.receiver.name, messages=len(rows), hook=rows[0].message, why=why
             )
@@ -275,14 +278,13 @@ class HookSender:
                 continue
             looked, self._changed = self.clock.monotonic(), False
             try:
-                await self.count()
-                if not self._portion.whole:
-                    await self._learn()
+                await (self.count() if self._portion.whole else self._learn())
             except StorageUnavailable:
                 continue  # the lanes say so
 
     async def _learn(self) -> None:
         """What other gateways have stored of the receivers. Who sends knows more than is stored, but for what people have wanted meanwhile."""
+        await self.count()
         known = {row.receiver: row for row in await self.store.hooks.receivers()}
         sends = self._portion.has(HOUSE)
         for name, lane in self._lanes.items():
@@ -294,8 +296,7 @@ class HookSender:
                 (self.telling.off.add if row.off else self.telling.off.discard)(name)
             elif row.at > lane.row.at and not row.off:
                 lane.turn_on(row)
-            if not self._count(name, HookState.GIVEN_UP):
-                lane.figures.given_up = 0
+            lane.lost = min(lane.lost, self._count(name, HookState.GIVEN_UP))
 
     async def count(self) -> None:
         """Have `counts` as they are now."""
@@ -316,7 +317,7 @@ class HookSender:
         found: list[tuple[str, str, str]] = []
         now = self.clock.now_ms()
         for name, lane in self._lanes.items():
-            row, lost = lane.row, lane.figures.given_up
+            row, lost = lane.row, lane.lost
             if row.off:
                 words = f"The webhook {name} is off, because {row.off}. Nothing is sent to it: outspoken webhooks on {name}."
                 found.append((f"webhook:{name}", words, f"The webhook {name} is on again."))
@@ -390,8 +391,10 @@ class HookSender:
         else:
             rows = [one.row for one in await self.store.hooks.given_up(name, AGAIN_MOST)]
         if rows:
+            await self.count()
             await self.store.hooks.settle([again(row, now) for row in rows])
-            lane.figures.given_up = 0
+            left = self._count(name, HookState.GIVEN_UP) - sum(row.state is HookState.GIVEN_UP for row in rows)
+            lane.lost = min(lane.lost, max(0, left))
             lane.bell.ring()
             self._portion.tell(HOOKS)
             self._portion.tell(RECEIVERS)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import aiohttp
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
 from adapters.contract.base import (
     About,
@@ -24,7 +25,9 @@ from adapters.contract.base import (
     TextReader,
     Ticket,
 )
+from adapters.contract.callers import Caller
 from adapters.http.api.surface import ApiSettings, OpenAiApi
+from adapters.http.common import CALLER
 from adapters.http.errorsas import Disconnect
 from agent_core.failures.exits import EXITS, Exit, ExitCode
 from agent_core.turn.state import CallItem
@@ -190,3 +193,13 @@ def example(code: ExitCode, **facts: Any) -> Exit:
     from agent_core.failures import exits
 
     return exits.read({"code": code.value, "facts": {**EXITS[code].example, **facts}})
+
+
+def asked(
+    caller: Caller, body: bytes = b"", headers: Mapping[str, str] | None = None, query: str = "", **named: str
+) -> web.Request:
+    """A request of somebody's with this body, for a handler alone."""
+    request = make_mocked_request("POST", f"/?{query}", headers=headers or {}, match_info=named)
+    request[CALLER] = caller
+    request._read_bytes = body  # it is read from here, and from no connection
+    return request

@@ -9,6 +9,7 @@ import pytest
 from adapters.contract.base import SessionKey, once
 from adapters.contract.callers import Caller
 from adapters.http.api.asked import ApiRequest
+from agent_core.messages import Message
 from tests.adapters.test_responses_read import asked
 
 
@@ -35,3 +36,17 @@ def test_ids_of_requests_are_those_of_their_realm_person_and_conversation() -> N
     found = [request(), request("a"), request("b"), request("a", key="r"), request("a", key="q"), request(key="r")]
     assert found[0].whose == ""
     assert len({one.whose for one in found}) == len(found)
+
+
+@pytest.mark.parametrize("history", [(), ({"role": "user", "content": "before"},)])
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("errand", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("session", ["", "chat 1"])
+def test_only_what_somebody_can_find_waits_for_an_approval(
+    history: tuple[Message, ...], session: str, *, waits: bool, errand: bool, kept: bool
+) -> None:
+    one = request(session, kept=kept, errand=errand)
+    one = replace(one, history=history, wish=replace(one.wish, waits=waits))
+    assert one.waits_unseen is (waits and not errand and not kept and not session)
+    assert one.inbound("k", "", "x_1").can_approve is (waits and not errand)

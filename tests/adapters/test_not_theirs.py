@@ -96,3 +96,24 @@ async def test_who_did_not_ask_it_can_refer_to_nothing_of_it(name: str) -> None:
         assert await served().named([name], caller) == {}
     with pytest.raises(Reached):
         await served().named([name], ADA)
+
+
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize(
+    ("after", "number"), [("", True), ("0", True), ("17", True), ("-1", False), ("x", False), ("1" * 16, False)]
+)
+async def test_only_a_stream_of_the_background_is_gone_on_with_and_behind_an_event(
+    after: str, *, number: bool, background: bool
+) -> None:
+    """Else nothing says which events there were."""
+    kept = replace(KEPT, inbound=replace(KEPT.inbound, response={"background": background}))
+    asked = Asked({CALLER: ADA})
+    asked.query = MultiDict({"stream": "true", **({"starting_after": after} if after else {})})
+    try:
+        answer = await KeptResponses.get(served(kept), asked)  # pyright: ignore[reportArgumentType]
+    except Reached:
+        assert not after or (number and background)
+    else:
+        assert answer.status == 400
+        assert after
+        assert not (number and background)

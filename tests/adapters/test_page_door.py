@@ -182,3 +182,17 @@ async def test_a_page_is_whole_at_first_and_then_told_what_is_new_and_thoughts_a
         said = (await response.read()).decode()
     assert [line for line in said.splitlines() if line.startswith("event:")] == ["event: snapshot", "event: turns"]
     assert ("I think" in said) is (shown and changes == "1")
+
+
+async def test_an_id_that_a_browser_gave_a_message_is_of_its_conversation_and_its_person_alone() -> None:
+    keys: set[str] = set()
+    for person in ("", "ada", "bob"):
+        for chat in ("c-conversation", "c-conversatioo"):
+            house = House(Caller("laptop", person) if person else ANYBODY)
+            async with house.page() as http, http.post(f"/api/sessions/{chat}/messages", json=MESSAGE) as response:
+                assert response.status == 202, await response.text()
+            (what, said) = house.asked[0]
+            assert what == "accept"
+            assert isinstance(said, FromApi)
+            keys.add(said.platform_key)
+    assert len(keys) == 6

@@ -141,18 +141,21 @@ def test_items_of_kept_responses_are_put_where_they_are_named() -> None:
 
 
 def test_sealed_thoughts_go_back_with_the_reply_to_which_they_belong() -> None:
-    signed: Json = {"google": {"thought_signature": "s"}}
-    thoughts: Json = {"message": {"reasoning_content": "I look."}, "calls": {"c": {"extra_content": signed}}}
-    call: dict[str, object] = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
-    output = {"type": "function_call_output", "call_id": "c", "output": "done"}
+    signed: dict[str, Json] = {name: {"google": {"thought_signature": f"s {name}"}} for name in "cd"}
+    thoughts: Json = {
+        "message": {"reasoning_content": "I look."},
+        "calls": {name: {"extra_content": one} for name, one in signed.items()},
+    }
+    called = [{"type": "function_call", "call_id": name, "name": "f", "arguments": "{}"} for name in "cde"]
+    outputs = [{"type": "function_call_output", "call_id": name, "output": "done"} for name in "cde"]
     question = {"role": "user", "content": "x"}
     for before in ([], [{"role": "assistant", "content": [{"type": "output_text", "text": "Wait."}]}]):
         items: list[object] = [
             question,
             *before,
             {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "blob"},
-            call,
-            output,
+            *called,
+            *outputs,
         ]
         body = orjson.dumps({"input": items, "store": False})
         found = read(body, "", KnownItems(opened=lambda text: thoughts if text == "blob" else None))
@@ -161,7 +164,9 @@ def test_sealed_thoughts_go_back_with_the_reply_to_which_they_belong() -> None:
         thought, calls = reply[THOUGHTS], reply["tool_calls"]
         assert isinstance(thought, dict)
         assert isinstance(calls, list)
-        assert (thought["text"], isinstance(calls[0], dict) and calls[0]["extra_content"]) == ("I look.", signed)
+        assert thought["text"] == "I look."
+        found_in = {one["id"]: one.get("extra_content") for one in calls if isinstance(one, dict)}
+        assert found_in == {**signed, "e": None}, "each call has its own, and what was not signed has none"
         strange = read(body, "", KNOWN)
         assert isinstance(strange, ApiRequest)
         assert strange.left_out == ("input[].encrypted_content",)

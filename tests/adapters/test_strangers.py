@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from adapters.contract.callers import ANYBODY, Allowance, Caller
-from adapters.http.common import NAMED, Problem, caller_of
+from adapters.http.common import NAMED, Problem, caller_of, guarded
 from gateway.console.access import Access
 
 OWN = "gate.example"
@@ -100,3 +101,20 @@ def test_without_a_key_the_console_is_served_to_this_machine_alone(
     for site, served in (("same-origin", here), ("cross-site", False), ("same-site", False)):
         asked = make_mocked_request("GET", "/console", headers={**headers, "Sec-Fetch-Site": site}).clone(remote=remote)
         assert (Access(None, behind_proxy=behind_proxy).refusal(asked) is None) == served
+
+
+@pytest.mark.parametrize("header", ["", "X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "CF-Connecting-IP"])
+@pytest.mark.parametrize("host", ["localhost:8080", "evil.example"])
+@pytest.mark.parametrize("shown", ["", "wrong", "right"])
+@pytest.mark.parametrize("key", [None, "right"])
+async def test_an_operators_door_opens_by_its_key_and_without_one_to_this_machine_alone(
+    key: str | None, shown: str, host: str, header: str
+) -> None:
+    async def within(_: web.Request) -> web.Response:
+        return web.Response(status=200)
+
+    headers = {"Host": host, **({header: "203.0.113.5"} if header else {})}
+    headers |= {"Authorization": f"Bearer {shown}"} if shown else {}
+    answer = await guarded(key, within)(make_mocked_request("GET", "/status", headers=headers))
+    here = host == "localhost:8080" and not header
+    assert answer.status == ((200 if shown == key else 401) if key else (200 if here else 403))

@@ -19,6 +19,7 @@ from adapters.http.written.patches import patch, patched
 from adapters.http.written.texts import MOST_NODES, Growing, whole
 from adapters.http.written.told import PageTold
 from agent_core.jsonvalue import Json
+from agent_core.turn.state import ThoughtText
 from agent_core.turn.view import Bubble, BubbleKind, View
 
 PIECES = (
@@ -235,3 +236,17 @@ def test_what_colours_code_knows_languages_and_loses_no_character():
     assert {"comment", "keyword", "string", "number", "name"} <= {kind for kind, _ in runs_of}
     assert sum(chars for _, chars in runs_of) == len(code)
     assert work({"language": "no such language"}, code.encode()) == []
+
+
+def test_what_was_thought_is_told_once_and_only_to_a_page_that_is_shown_it():
+    thought, pages = ThoughtText(), [PageTold(wire, thinking=True), PageTold(wire, thinking=False)]
+    heard = ["", ""]
+    for piece in ("First ", "", "this. ", "Then that."):
+        if piece:
+            thought.add(piece)
+        now = dataclasses.replace(sight(text("x")), thought=thought, thought_chars=thought.chars)
+        for number, page in enumerate(pages):
+            (told,) = json.loads(page.news([now]))
+            heard[number] += "".join(words for _, words in told.get("thought", []))
+            assert ("thought" in told) is bool(piece and not number)
+    assert heard == ["First this. Then that.", ""]

@@ -14,6 +14,7 @@ from agent_core.store.deliveries.rows import AdapterStateRow
 from gateway.config.paths import Paths, find_paths
 from gateway.config.reading import load, secret_values
 from gateway.config.sections import Config
+from gateway.operate import bundle
 from gateway.operate.bundle import CannotBundle, NoExport, export_text, shown_config, write
 from gateway.operate.replay import CannotReplay, ReplayRequest, run
 from tests.gateway.test_explain import SECRET_WORDS, answered, part
@@ -125,3 +126,18 @@ def test_a_shown_configuration_has_every_key_and_no_free_text(tmp_path: Path):
     assert shown["model"]["system_prompt"] == f"{len(NAMES['OUTSPOKEN_MODEL__SYSTEM_PROMPT'])} characters"
     assert shown["model"]["base_url"] == "https://models.example/v1"
     assert shown["server"]["port"] == 8787
+
+
+@pytest.mark.parametrize("size", [0, 5, 6])
+def test_of_an_archive_no_more_is_unpacked_than_an_export_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(bundle, "MOST_BYTES", 5)
+    (tmp_path / bundle.JOURNAL).write_text("x" * size)
+    with tarfile.open(file := tmp_path / "b.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / bundle.JOURNAL, bundle.JOURNAL)
+    if size > 5:
+        with pytest.raises(NoExport, match="larger than 5 bytes"):
+            export_text(file)
+    else:
+        assert export_text(file) == "x" * size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict, fields
@@ -291,6 +292,29 @@ def test_a_secret_in_the_file_is_refused_and_never_repeated(write: Write, text: 
     (problem,) = problems(write(text))
     assert KEY not in problem
     assert re.search(r"outspoken\.toml:\d", problem)
+
+
+@pytest.mark.parametrize("address", [f"postgresql://u:{KEY}@h/d", f"postgresql://u@h/d?password={KEY}"])
+def test_a_password_of_a_database_belongs_into_no_file_and_is_shown_nowhere(write: Write, address: str) -> None:
+    (problem,) = problems(write(f'[storage]\nurl = "{address}"\n'))
+    assert "An address with a password is a secret" in problem
+    assert KEY not in problem
+    assert KEY in secret_values(load(None, {"OUTSPOKEN_STORAGE__URL": address}).config)
+    bare = load(write('[storage]\nurl = "postgresql://u@h/d?sslmode=require"\n'), {})
+    assert KEY not in secret_values(bare.config)
+
+
+def test_secret_headers_are_known_wherever_they_are_set(write: Write) -> None:
+    first, other = {"Authorization": f"Bearer {KEY}", "X-Team": "blue"}, {"X-Api-Key": "sk-of-the-other-1"}
+    env = {
+        "OUTSPOKEN_MODEL__NAME": "m",
+        "OUTSPOKEN_MODEL__EXTRA_HEADERS": json.dumps(first),
+        "OUTSPOKEN_MODEL__FALLBACKS": json.dumps([{"name": "n", "extra_headers": other}]),
+        "OPENAI_API_KEY": "sk-x",
+    }
+    known = secret_values(load(None, env).config)
+    assert {KEY, f"Bearer {KEY}", "sk-of-the-other-1"} <= {*known}
+    assert "blue" not in known
 
 
 def test_the_refusal_of_a_key_says_where_it_belongs(write: Write) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from agent_core.learning.incidents import IncidentRules
 from agent_core.limits.budgets import Amount, Price
@@ -19,6 +23,7 @@ from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import WhenTainted
 from agent_core.tools.registry import ToolRegistry
 from gateway.config.agents import agents_of
+from gateway.config.limits import Retention
 from gateway.config.model import Model, endpoints_of
 from gateway.config.paths import find_paths
 from gateway.config.reading import load
@@ -220,3 +225,33 @@ def test_a_key_has_one_id_for_its_host_and_each_model_a_label_of_its_own() -> No
     assert first.credentials == second.credentials
     assert [one.credentials[0].id for one in (first, third)] == ["api.openai.com/key1", "example.org/key1"]
     assert [one.label for one in (first, second, third)] == ["api.openai.com", "api.openai.com mini", "example.org"]
+
+
+@given(
+    bodies=st.sampled_from([7, 30, 365]),
+    journals=st.sampled_from([0, 1, 7, 30, 400]),
+    records=st.sampled_from([0, 1, 7, 30, 400]),
+)
+def test_what_refers_to_something_is_not_kept_for_longer_and_each_advice_is_taken(
+    bodies: int, journals: int, records: int
+) -> None:
+    """0 is for ever."""
+    days = {"bodies_days": bodies, "journals_days": journals, "records_days": records}
+    fits = (not journals or journals >= bodies) and (not records or 0 < journals <= records)
+    key = "journals_days" if 0 < journals < bodies else "records_days"
+    try:
+        Retention.model_validate(days)
+    except ValidationError as problem:
+        assert not fits
+        words = str(problem.errors()[0].get("ctx"))
+        advised = [int(each) for each in re.findall(r"[0-9]+", words)]
+        assert advised
+        for each in [*advised, *([advised[0] + 1] if "or more" in words else [])]:
+            Retention.model_validate({**days, "records_days": 0} | {key: each})
+    else:
+        assert fits
+
+
+def test_chats_to_send_to_are_found_by_their_names_however_these_are_spaced() -> None:
+    found = configured("send", allow=[" team = telegram/-100 ", "me=discord/7"]).send
+    assert found.chats == {"team": "telegram/-100", "me": "discord/7"}

@@ -597,3 +597,16 @@ async def test_without_its_account_a_part_can_be_dropped_and_not_retried(telegra
         assert "No account telegram/" in await response.text()
         assert (await act(http, found, "drop"))[1] == 200
         await until(http, "/console/api/live", lambda s: not s["outbox"]["failed"])
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 5))
+def test_of_what_waits_and_of_what_was_refused_so_many_are_shown_and_the_others_counted(
+    waiting: int, refused: int, limit: int
+):
+    told: Any = snapshot.outbox_json([{"n": n} for n in range(waiting)], [{"f": n} for n in range(refused)], limit)
+    for shown, more, there, name in (
+        ("waiting", "more_waiting", waiting, "n"),
+        ("failed", "more_failed", refused, "f"),
+    ):
+        assert len(told[shown]) + told[more] == there
+        assert told[shown] == [{name: n} for n in range(min(there, limit))]

@@ -16,7 +16,7 @@ from agent_core.bell import Bell
 from agent_core.limits.budgets import BudgetRules, window
 from agent_core.limits.spend import Budget
 from agent_core.text.redaction import Redactor
-from gateway.console import looking
+from gateway.console import looking, turns
 from gateway.console.looking import DAYS, FRESH_SECONDS, QUIET_SECONDS, Board, Sources
 from gateway.console.naming import Names
 from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
@@ -167,6 +167,23 @@ async def test_a_turn_that_is_open_on_the_page_and_does_nothing_costs_no_stateme
                 sent = await at.minute(events)
             assert len(asked) <= 15
             assert len({orjson.dumps(data) for _, data in sent}) == 1
+
+
+async def test_of_a_turn_the_latest_lines_are_shown_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    async with table(tmp_path) as at:
+        turn = (await at.rig.store.overview.turns(1))[0].turn
+        whole: Any = await at.turns.look(turn, None)
+        story, lines = whole.body["story"], whole.body["timeline"]
+        secret = max(" ".join(story).split(), key=len)
+        assert len(lines) > 2
+        assert whole.body["left_out"] == 0
+        monkeypatch.setattr(turns, "MOST_LINES", 2)
+        redactor = Redactor.of([secret])
+        looks = ConsoleTurns(at.rig.store, at.rig.hub, at.clock, redactor, Names(at.rig.store), at.pace)
+        seen: Any = await looks.look(turn, None)
+        assert (seen.body["timeline"], seen.body["left_out"]) == (lines[-2:], len(lines) - 2)
+        assert secret not in " ".join(seen.body["story"])
+        assert len(seen.body["story"]) == len(story)
 
 
 async def test_a_storage_that_goes_away_is_told_and_its_return_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, FromChat, SessionKey, once
@@ -87,11 +87,15 @@ def test_a_follow_up_is_of_the_conversation_and_of_no_message() -> None:
     assert follow_up(replace(PAGE, own_history=(), session=once("x")), "k", TITLE, "ok") is None
 
 
-@given(st.text(max_size=3 * FOLLOW_UP_CHARS))
-def test_what_came_of_it_is_data_between_two_lines_and_bounded(words: str) -> None:
+@given(st.text("abc\n ü", min_size=1, max_size=9), st.integers(0, 3 * FOLLOW_UP_CHARS))
+@example("abc", FOLLOW_UP_CHARS)
+@example("abc", FOLLOW_UP_CHARS + 1)
+def test_what_came_of_it_is_data_between_two_lines_and_of_what_is_long_the_end(piece: str, chars: int) -> None:
+    words = (piece * (chars // len(piece) + 1))[:chars]
     told = follow_up_words(TITLE, words)
     assert told.startswith(f"[{TITLE}.")
     head, _, data = told.partition(f"{BEGINS}")
     assert "no person wrote this" in head
     assert data.endswith(f"\n{words[-FOLLOW_UP_CHARS:]}\n{ENDS}")
     assert len(told) < FOLLOW_UP_CHARS + 1_000
+    assert ("characters left out here" in told) is (chars > FOLLOW_UP_CHARS)

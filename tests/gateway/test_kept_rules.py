@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +12,25 @@ from typing import Any
 import pytest
 
 from adapters.contract.base import FromApi, SessionKey
+from adapters.contract.chat import Attachment, AttachmentKind
+from agent_core.documents.kinds import FileKind
+from agent_core.journal.rows import encode
 from agent_core.limits.reckoning import Reckoning
 from agent_core.limits.retention import Keep
+from agent_core.messages import GATEWAY_PREFIX, InputMessage
 from agent_core.ports import SystemIds
 from agent_core.store.keeping.forgetting import ForgettingJob
 from agent_core.store.store import StorageUnavailable
+from agent_core.store.turns.rows import JournalRow
+from agent_core.tools.base import UNLIMITED
+from gateway.chats.attachments import _taken, notes_of, put
+from gateway.chats.enclosed import Enclosed, _kept
+from gateway.chats.readout import Readout
 from gateway.queues.queue import Waiting
 from gateway.retention import forgetting
 from gateway.retention.forgetting import Forgetting, Quiet
 from gateway.retention.upkeep import GOING, FilePlaces, Upkeep
+from tests.agent_core.turns import opened as turn_opened
 from tests.store.support import FakeClock
 
 JOB = ForgettingJob("f_1", (("api", "ada"), ("web", "ada")), 1_000, None)
@@ -46,6 +58,48 @@ async def test_what_they_said_before_is_stopped_and_nothing_of_others_or_of_late
     assert (stopped, forgot) == ([1, 4], [2])
     still = (queue.memory_loaded, queue.recent_loaded, queue.prefs_loaded, queue.recent)
     assert still == (False, False, False, []), "it is read anew"
+
+
+READ = [
+    Readout(FileKind.PDF, "", about="2 pages", text="What is in it"),
+    Readout(FileKind.TEXT, "", text="plain words", plain=True),
+    Readout(FileKind.PICTURE, "image/png", native=True),
+    Readout(FileKind.PACKED, "", why="it is locked with a password"),
+]
+
+
+@pytest.mark.parametrize(
+    "name", ["cat.png", "report v1. final, its text as x.pdf", "; it is in your workspace as dog.png.].png", "ü"]
+)
+@pytest.mark.parametrize("kind", [AttachmentKind.FILE, AttachmentKind.VOICE])
+@pytest.mark.parametrize("found", READ)
+async def test_files_that_they_brought_into_a_folder_with_others_go_whatever_is_told_of_them(
+    tmp_path: Path, found: Readout, kind: AttachmentKind, name: str
+) -> None:
+    """Of a chat as of a page: what was read, heard or could not be read, and the text that was put beside it."""
+    kept, key = Kept(), "telegram/1/-5//"
+    root = tmp_path / "work" / forgetting.folder_name(key)
+    root.mkdir(parents=True)
+    (root / "dog.png").write_bytes(b"of somebody else")
+    text = found.text.encode() if found.text and not found.plain else b""
+    path, beside = await put(root, UNLIMITED, name, b"of a chat", text)
+    of_chat = _taken(Attachment(kind, "ref", name), found, b"of a chat", path, beside)
+    found = replace(found, text=found.text and f"{found.text} as well")
+    of_page = await _kept(Enclosed(name, "", b"of a page"), found, root, UNLIMITED)
+    assert len([*root.iterdir()]) == (5 if text else 3)
+    words = f"look\n\n{GATEWAY_PREFIX} {notes_of([of_chat, of_page])}"
+    event = encode(replace(turn_opened(), input=(InputMessage(words),)))
+    kept.store.turns.journal = gives_later([JournalRow(0, event.kind, event.body, 5)])
+    kept.store.sessions = SimpleNamespace(one=gives_later(SimpleNamespace(key=key)))
+    await of(kept, tmp_path).finish(JOB)
+    assert [one.name for one in root.iterdir()] == ["dog.png"]
+
+
+def gives_later(what: Any) -> Callable[..., Awaitable[Any]]:
+    async def given(*_: object) -> Any:
+        return what
+
+    return given
 
 
 class Kept:

@@ -51,3 +51,18 @@ def test_a_row_that_is_about_something_else_than_routing_is_refused():
     own = {"name": "mine", "host": "h", "look_again": "2027-01-01", "extra_body": {"temperature": 0}}
     with pytest.raises(ValidationError):
         Model.model_validate({"known_bad": [own]})
+
+
+@pytest.mark.parametrize("host", ["OpenRouter.ai", "openrouter.ai"])
+@pytest.mark.parametrize("named", ["X/*", "x/Y", "x/y"])
+def test_an_own_row_is_about_its_endpoint_however_its_letters_are_written(host: str, named: str):
+    own = {
+        "name": "mine",
+        "host": host,
+        "model": named,
+        "look_again": "2027-01-01",
+        "extra_body": {"route": "fallback"},
+    }
+    model = Model.model_validate({"name": "X/y", "base_url": "https://OpenRouter.ai/api/v1", "known_bad": [own]})
+    (endpoint,) = endpoints_of(model.chain())
+    assert avoiding(endpoint.base_url, "X/y", {}, endpoint.known_bad) == {"route": "fallback"}

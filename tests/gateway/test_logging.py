@@ -225,6 +225,17 @@ def test_a_closed_or_missing_standard_error_costs_lines_and_not_the_process() ->
     assert sink.lost == 1
 
 
+def test_each_line_that_cannot_be_written_is_counted_and_what_can_be_is_written_whole() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    sink = Sink(stream)
+    sink.write("ü".encode())
+    assert stream.buffer.getvalue() == "ü\n".encode()
+    stream.close()
+    for lost in (1, 2):
+        sink.write(b"x")
+        assert sink.lost == lost
+
+
 # --- in this process ---
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,7 +16,7 @@ from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemIds
-from agent_core.store.people.rows import PersonRow, PersonState
+from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
 from gateway.people.access import MOST_PENDING, rules
 from gateway.people.members import HELD_MOST, AccountRules, Members
 from tests.store.support import FakeClock
@@ -102,3 +104,69 @@ def test_what_proved_to_be_a_redelivery_leaves_its_place_to_the_next_message() -
     refused = members.refusal(said("c"), free=False)
     assert refused is not None
     assert refused.later_ms
+
+
+class Tables:
+    """What is stored of people, by other gateways too."""
+
+    def __init__(self) -> None:
+        self.accounts, self.chats, self.joined = [*PEOPLE], [*PLACES], [*LINKS]
+
+    async def all(self) -> list[PersonRow]:
+        return self.accounts
+
+    async def places(self) -> list[PlaceRow]:
+        return self.chats
+
+    async def links(self) -> list[LinkRow]:
+        return self.joined
+
+
+HERE = SessionKey("telegram", "1", "7")
+THERE = SessionKey("discord", "2", "8")
+PEOPLE = [PersonRow(ACCOUNT, "7", PersonState.APPROVED, at=1), PersonRow("discord/2", "8", PersonState.APPROVED, at=1)]
+PLACES = [PlaceRow(HERE.text(), ACCOUNT, "7", THERE.text()), PlaceRow(THERE.text(), "discord/2", "8")]
+LINKS = [LinkRow(ACCOUNT, "7", "h1"), LinkRow("discord/2", "8", "h1")]
+
+
+@pytest.mark.parametrize("how", ["nothing", "shut out", "shut out there", "taken out"])
+async def test_whoever_another_gateway_shut_out_or_parted_goes_on_with_nothing_of_the_others_here(how: str) -> None:
+    cut: list[PlaceRow] = []
+    tables = Tables()
+
+    async def noted(rows: Sequence[PlaceRow]) -> None:
+        cut.extend(rows)
+
+    clock = FakeClock()
+    members = Members(cast("Any", SimpleNamespace(people=tables)), clock, SystemIds(clock), noted, link=True)
+    for account in (ACCOUNT, "discord/2"):
+        members.add_account(account, AccountRules(rules((), (), open_to_all=False, pairing=True)))
+    await members.open()
+    origin = said("k").chat
+    assert members.directory.session_of(HERE, origin) == THERE
+    match how:
+        case "shut out":
+            tables.accounts[0] = replace(PEOPLE[0], state=PersonState.REVOKED, at=2)
+        case "shut out there":
+            tables.accounts[1] = replace(PEOPLE[1], state=PersonState.REVOKED, at=2)
+        case "taken out":
+            tables.joined = LINKS[1:]
+        case _:
+            pass
+    await members.learn()
+    over = how != "nothing"
+    assert [row.place for row in cut] == ([HERE.text()] if over else [])
+    assert members.directory.session_of(HERE, origin) == (HERE if over else THERE)
+
+
+def test_what_is_taken_or_held_counts_at_the_other_gateways_and_what_is_refused_does_not() -> None:
+    members, told = members_of(FakeClock(), [], open_to_all=True, per_minute=2), list[str]()
+    members.told = lambda _account, _person, key: told.append(key)
+    taken: list[str] = []
+    for number in range(2 + 2 * HELD_MOST):
+        refused = members.refusal(said(f"k{number}"), free=False)
+        if refused is None or refused.later_ms:
+            taken.append(f"k{number}")
+    assert members.refusal(said("free"), free=True) is None
+    assert len(taken) == 2 + HELD_MOST
+    assert told == taken

@@ -9,11 +9,14 @@ from pathlib import Path
 from tests.certificates import self_signed
 
 ASK = """
-import asyncio, ssl, sys
+import asyncio, gc, ssl, sys
 from gateway.memory import loading
 
+usual, callbacks = gc.get_threshold(), [*gc.callbacks]
 with loading():
     import aiohttp.connector
+
+assert (gc.get_threshold(), gc.callbacks) == (usual, callbacks)
 
 context = aiohttp.connector._SSL_CONTEXT_VERIFIED
 assert not context.get_ca_certs() and context.verify_mode is ssl.CERT_REQUIRED and context.check_hostname

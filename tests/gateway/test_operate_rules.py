@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from typing_extensions import override
 
 from adapters.checks.findings import Severity
+from agent_core.failures.exits import ExitCode
 from agent_core.ports import SystemIds
+from agent_core.signals import TurnClosed
 from agent_core.store.database.ownership import FileLock
 from agent_core.store.store import StorageUnavailable
 from gateway.config.keyfiles import key_in, made_key, sealing_key
 from gateway.config.operatorkey import with_operator_key
 from gateway.config.paths import find_paths, prepare
 from gateway.config.reading import load, redacted, redactor_of
+from gateway.conversations import titles
 from gateway.daemon import _titles, state_folders
 from gateway.limits.rates import KeyMeters
 from gateway.observe.lifesign import RunningGateway
@@ -323,3 +329,40 @@ def test_what_has_the_name_of_a_secret_is_shown_nowhere_wherever_it_stands() -> 
     shown = cast("Any", redacted(config)["model"])
     assert shown["extra_body"] == {"api_key": "***", "top_p": 0.5, "inner": {"password": "***", "place": "here"}}
     assert (shown["extra_headers"]["X-Title"], "open" in str(shown)) == ("mine", False)
+
+
+@pytest.mark.parametrize("exit_", ExitCode)
+@pytest.mark.parametrize("surface", ["web", "api", "telegram"])
+async def test_only_conversations_of_the_page_are_named_and_by_what_was_answered(
+    monkeypatch: pytest.MonkeyPatch, surface: str, exit_: ExitCode
+) -> None:
+    heard: list[Any] = []
+    looked: list[Any] = []
+
+    def listen(on: object, *_: object) -> None:
+        heard.append(on)
+
+    signals: Any = SimpleNamespace(listen=listen, tell=None)
+
+    class Looking(titles.Titles):
+        @override
+        async def look(self, ended: TurnClosed) -> None:
+            looked.append(ended)
+
+    monkeypatch.setattr(titles, "Titles", Looking)
+    env = {"OUTSPOKEN_MODEL__TITLES": "true", "OUTSPOKEN_MODEL__NAME": "gpt", "OPENAI_API_KEY": "sk-x"}
+    naming = asyncio.create_task(_titles(load(None, env).config.model, NONE, NONE, NONE, signals))
+    await asyncio.sleep(0)
+    (on,) = heard
+    closed = TurnClosed(
+        turn="t_1", session="s_1", surface=surface, exit=exit_.value, clean=True, began_at=1, ended_at=2
+    )
+    last = replace(closed, surface="web", exit=ExitCode.ANSWERED.value, turn="t_2")
+    on(closed)
+    on(last)
+    async with asyncio.timeout(5):
+        while last not in looked:
+            await asyncio.sleep(0.001)
+    naming.cancel()
+    named = surface == "web" and exit_ is ExitCode.ANSWERED
+    assert looked == [*([closed] if named else []), last]

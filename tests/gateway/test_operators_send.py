@@ -134,9 +134,11 @@ def file(name: str = "a.txt", data: bytes = b"x") -> dict[str, str]:
     return {"name": name, "data": base64.b64encode(data).decode()}
 
 
-async def test_a_message_under_one_key_is_one_and_another_under_it_is_refused(house: House) -> None:
+@pytest.mark.parametrize("state", InboxState)
+async def test_a_message_under_one_key_is_one_and_another_under_it_is_refused(house: House, state: InboxState) -> None:
     async with house.calling() as http:
         status, first = await sent(http, key="k", files=[file()])
+        house.rows[1] = replace(house.rows[1], state=state)
         assert (status, first["state"], first["parts"]) == (200, "pending", 1)
         assert await sent(http, key="k", files=[file()]) == (200, first)
         others: list[dict[str, Any]] = [

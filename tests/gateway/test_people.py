@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.ports import SystemIds
 from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
+from agent_core.store.sessions.rows import ConversationRow
 from gateway.commands.registry import COMMANDS, help_words, menu
 from gateway.people.access import typed_code
+from gateway.people.directory import PeopleDirectory
 from gateway.people.linking import (
     CODE_CHARS,
     CODE_LIFE_MS,
@@ -28,6 +34,7 @@ from gateway.people.linking import (
     redeemed_words,
     shown_code,
 )
+from tests.store.support import FakeClock
 
 ACCOUNTS = st.sampled_from([("telegram/1", "1"), ("telegram/1", "2"), ("discord/2", "1"), ("slack/T", "U")])
 NAMES = ["a", "b", "c", "d", "e"]
@@ -176,3 +183,70 @@ def test_who_is_left_alone_or_beside_somebody_who_may_not_talk_is_joined_with_no
     assert joined([me, stranger], ("telegram/1", "1"), lambda _: True) == ()
     assert joined([me, other], ("telegram/1", "1"), lambda one: one is me) == ()
     assert joined([me, other], ("telegram/1", "1"), lambda one: one is other) == ()
+
+
+class Talks:
+    """What somebody can go on with, the latest first."""
+
+    def __init__(self) -> None:
+        self.keys: Sequence[str] = ()
+        self.sessions = self.people = self
+
+    async def places(self) -> Sequence[PlaceRow]:
+        return [PlaceRow(key, "telegram/1", "1") for key in ("a", "b", "c", "d")]
+
+    async def links(self) -> Sequence[LinkRow]:
+        return []
+
+    async def conversations(self, places: Sequence[str], limit: int) -> Sequence[ConversationRow]:
+        assert set(places) == {"a", "b", "c", "d"}
+        return [ConversationRow(key, f"s_{key}", 1, "", b"") for key in self.keys[:limit]]
+
+    def left_out(self, _: str) -> bool:
+        return False
+
+
+ORDERS = st.lists(st.sampled_from("abcd"), max_size=4, unique=True)
+
+
+@given(ORDERS, ORDERS, st.integers(0, 5))
+async def test_a_number_means_what_stood_there_when_the_list_was_shown_in_this_place(
+    before: list[str], after: list[str], number: int
+) -> None:
+    talks, clock = Talks(), FakeClock()
+    directory = PeopleDirectory(cast("Any", talks), clock, SystemIds(clock), lambda _: True, lambda: None, allowed=True)
+    await directory.open()
+    here, elsewhere = SessionKey("telegram", "1", "1"), SessionKey("telegram", "1", "1", "9")
+    origin = ChatOrigin(ChatAddress("telegram", "1", "1"), ChatKind.PRIVATE, ChatPerson("1", "Ada"))
+    talks.keys = before
+    shown = [one.place for one in await directory.conversations(here, origin)]
+    talks.keys = after
+    await directory.conversations(elsewhere, origin)
+    for _ in range(2):  # it was not shown anew
+        chosen = await directory.chosen(number, here, origin)
+        meant = shown[number - 1] if 1 <= number <= len(shown) else None
+        assert (chosen.place if chosen is not None else None) == (meant if meant in after else None)
+
+
+async def test_who_writes_behind_commands_that_say_what_goes_on_waits_for_the_latest_of_them() -> None:
+    clock = FakeClock()
+    directory = PeopleDirectory(
+        cast("Any", Talks()), clock, SystemIds(clock), lambda _: True, lambda: None, allowed=True
+    )
+    here, may_end = SessionKey("telegram", "1", "1"), [asyncio.Event(), asyncio.Event()]
+
+    async def command(number: int) -> None:
+        await may_end[number].wait()
+
+    first, second = (asyncio.create_task(command(number)) for number in range(2))
+    directory.switching(here, first)
+    directory.switching(here, second)
+    may_end[0].set()
+    await first
+    behind = asyncio.create_task(directory.settle(here))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not behind.done()
+    may_end[1].set()
+    await behind
+    await directory.settle(here)

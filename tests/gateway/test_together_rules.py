@@ -17,13 +17,13 @@ from agent_core.rules.consents import Lasting
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.sessions.takeups import LeftMessage
 from agent_core.store.slices.rows import HOUSE, slice_of
-from agent_core.store.store import Conflict
+from agent_core.store.store import Conflict, StorageUnavailable
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.events import Verdict
 from gateway.limits.rates import MINUTE_MS, KeyMeters
 from gateway.queues import inbox
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
-from gateway.several import far, together
+from gateway.several import far, telling, together
 from gateway.several.collecting import Collecting
 from gateway.several.far import FarControl, FarWish, carry_out
 from gateway.several.files import told_number
@@ -376,3 +376,37 @@ async def test_of_a_turn_elsewhere_that_cannot_be_read_nothing_is_shown_and_it_i
     assert (turn.turn, turn.last, turn.shown(0)) == (None, -1, None)
     await turn.look()
     assert asked == [3, -1]
+
+
+async def test_what_is_told_of_a_gateway_is_stored_each_time_that_it_is_another_and_again_where_it_could_not_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    says = iter(["a", "a", "b", "b", "b", "c", "a"])
+    stored: list[str] = []
+    away = {"b": 2}
+    over = asyncio.Event()
+
+    def told_of(*_: object) -> dict[str, Any]:
+        word = next(says, "")
+        if not word:
+            over.set()
+        return {"is": word or "a"}
+
+    async def tell(words: str) -> None:
+        word = words[7]
+        if away.get(word):
+            away[word] -= 1
+            raise StorageUnavailable
+        stored.append(word)
+
+    monkeypatch.setattr(telling, "told_of", told_of)
+    monkeypatch.setattr(telling, "TELL_SECONDS", 0)
+    monkeypatch.setattr(telling, "number_of", str)
+    store, hub = SimpleNamespace(slices=SimpleNamespace(tell=tell)), SimpleNamespace(workspaces=NONE)
+    monkeypatch.setattr(telling, "sums", dict)
+    async with (
+        telling.telling("u", cast("Any", {}), cast("Any", store), cast("Any", hub), NONE, NONE),
+        asyncio.timeout(5),
+    ):
+        await over.wait()
+    assert "".join(stored) == "abca"

@@ -155,3 +155,12 @@ def test_an_older_version_that_does_not_say_what_it_serves_is_taken_to_serve_all
     found = withdrawn(1, ACCOUNTS, {TELEGRAM: FAILING_SECONDS + LATER_SECONDS}, peers, {}, 100.0)
     assert served(ACCOUNTS, found) == {DISCORD}
     assert not withdrawn(1, ACCOUNTS, {TELEGRAM: 1_000.0}, peers[:1], {}, 100.0)
+
+
+@given(st.integers(2, 5), st.integers(0, 6), st.booleans())
+def test_of_those_that_fail_together_one_after_the_other_withdraws(nodes: int, passed: int, just: bool) -> None:
+    """So that whoever reaches the platform after all still serves it when it is known that the others do not."""
+    peers = [PeerNode(node, "here", serves=ACCOUNTS) for node in range(1, nodes + 1)]
+    seconds = FAILING_SECONDS + passed * LATER_SECONDS - (0.5 if just else 0)
+    gone = [node for node in range(1, nodes + 1) if withdrawn(node, [TELEGRAM], {TELEGRAM: seconds}, peers, {}, 9.0)]
+    assert gone == [*range(1, min(nodes, passed + (0 if just else 1)) + 1)]

@@ -181,6 +181,7 @@ async def test_what_happened_wrongly_stays_known(tmp_path: Path) -> None:
     for _ in range(3):
         await watch.look()
         assert watch.counts()[Law.UNTOLD] == 1
+        assert watch.looked == 1, "each pass begins where the one before it ended"
     assert Law.UNTOLD not in MENDS
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.contract.base import FromApi, FromChat, Inbound, Ticket
 from adapters.contract.chat import CallFailed, ChatAddress, Content, Fate
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.signals import RequestRefused, Signal
 from gateway.chats.where import NoSuchChat
 from gateway.config.types import SessionPolicy
@@ -37,6 +39,9 @@ class House:
         self.let: list[tuple[str, ...]] = []
         self.refused: list[int] = []
         self.epoch = 3
+        self.refuses = False
+        self.stores = asyncio.Event()
+        self.stores.set()
         self.portion = Portion()
         self.portion.let = lambda *what: self.let.append(what)  # type: ignore[method-assign, assignment]
         self.queues = SimpleNamespace(known=self._queue)
@@ -57,6 +62,9 @@ class House:
 
     async def accept(self, inbound: Inbound, *, busy: SessionPolicy) -> Ticket:
         assert busy is SessionPolicy.QUEUE
+        await self.stores.wait()
+        if self.refuses:
+            raise NotAccepted("It is full.", NotAcceptedCode.QUEUE_FULL)
         known = inbound.platform_key in self.taken
         self.taken.setdefault(inbound.platform_key, inbound)
         return Ticket([*self.taken].index(inbound.platform_key) + 1, "s_1", duplicate=known)
@@ -112,6 +120,29 @@ async def test_a_call_counts_once_however_often_it_comes_and_one_that_was_taken_
     assert 0 < int(told[5][2]) <= 60
     assert house.let == [("hook", "builds")] * 2, "others are told of each that was taken"
     assert house.refused == [429]
+
+
+async def test_of_many_that_come_at_once_no_more_are_taken_than_in_their_order() -> None:
+    house = House()
+    house.stores.clear()
+    calls = [asyncio.create_task(house.calls(signed(f"m{number}"))) for number in range(5)]
+    async with asyncio.timeout(5):
+        while len(house.refused) < 3:
+            await asyncio.sleep(0.001)
+    house.stores.set()
+    told = [status for ((status, _, _),) in await asyncio.gather(*calls)]
+    assert sorted(told) == [202, 202, 429, 429, 429]
+    assert len(house.taken) == 2
+
+
+async def test_what_was_not_taken_leaves_its_place_to_others() -> None:
+    house = House()
+    house.refuses = True
+    refused = await house.calls(signed("m1"), signed("m2"), signed("m3"))
+    assert {status for status, _, _ in refused} == {429}
+    assert house.let == []
+    house.refuses = False
+    assert [status for status, _, _ in await house.calls(signed("m1"), signed("m2"), signed("m3"))] == [202, 202, 429]
 
 
 async def test_what_another_gateway_took_counts_here() -> None:

@@ -22,8 +22,10 @@ from gateway.webhooks.deciding import (
     HOUR_MS,
     LONGEST_PAUSE_MS,
     OLD_MS,
+    WANTED,
     Attempt,
     again,
+    given_up,
     next_up,
     pause_ms,
     settled,
@@ -241,7 +243,22 @@ def test_what_is_old_is_given_up_only_where_its_receiver_has_taken_nothing_for_a
     assert too_old([old, new], replace(ON, failing_since=NOW - DAY_MS + 1), NOW) == []
     gone = too_old([old, new], replace(ON, failing_since=NOW - DAY_MS), NOW)
     assert [one.message for one in gone] == ["msg_1"]
-    assert again(gone[0], NOW).state is HookState.WAITING
+
+
+@pytest.mark.parametrize("attempt", [Attempt(500), Attempt(429, retry_after="60"), Attempt(words="nobody answers")])
+def test_what_somebody_has_sent_again_is_tried_once_more_however_old_it_is_and_whatever_became_of_its_receiver(
+    attempt: Attempt,
+) -> None:
+    failing = replace(ON, failures=9, failing_since=NOW - 2 * DAY_MS)
+    gone = given_up(row(1, at=NOW - 2 * OLD_MS, attempt=3), "why", NOW)
+    wanted = again(gone, NOW)
+    assert wanted.state is HookState.WAITING
+    assert too_old([StoredHook(1, wanted)], failing, NOW + 5) == []
+    assert next_up([StoredHook(1, wanted)], (), failing, NOW, 4).send == (StoredHook(1, wanted),)
+    tried, after = settled(wanted, failing, attempt, NOW + 9, 0.5)
+    assert [one.message for one in too_old([StoredHook(1, tried)], after, NOW + 9)] == ["msg_1"]
+    taken, _ = settled(wanted, failing, Attempt(200), NOW + 9, 0.5)
+    assert (taken.state, taken.cause) == (HookState.SENT, "")
 
 
 # ---------------------------------------------------------------------- who hears of what
@@ -351,7 +368,7 @@ def test_a_message_counts_each_attempt_once_and_is_done_when_it_is_taken_or_its_
     assert there.not_before == NOW + HOOK_RECEIVER.ms(5, 0.5)
     assert failed.retry_at == NOW + HOOK.ms(3, 0.5)
     anew = again(gone, NOW + 7)
-    assert (anew.message, anew.attempt, anew.retry_at, anew.done_at, anew.cause) == ("msg_1", 0, NOW + 7, 0, "")
+    assert (anew.message, anew.attempt, anew.retry_at, anew.done_at, anew.cause) == ("msg_1", 0, NOW + 7, 0, WANTED)
 
 
 def test_its_time_has_come_when_it_is_there() -> None:

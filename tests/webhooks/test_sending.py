@@ -225,6 +225,26 @@ async def test_a_message_that_is_never_taken_is_given_up_told_of_and_sent_again_
     assert set(outside.told.ids) == {row.message}
 
 
+async def test_what_was_given_up_and_not_sent_again_is_told_of_until_all_of_it_is(outside: Outside) -> None:
+    now = outside.clock.now
+    rows = [outside.row(n, at=now - OLD_MS - 1) for n in range(3)]
+    await outside.store.hooks.settle([], [ReceiverRow("deploy", outside.told.url, "", 9, now - DAY_MS, 0, now)])
+    await outside.put(*rows)
+    async with outside.sending() as sender:
+        await until(lambda: _all(outside, rows, HookState.GIVEN_UP))
+
+        def lost() -> list[str]:
+            return [words.split(" were ")[0] for key, words, _ in sender.troubles() if key == "webhook:deploy:lost"]
+
+        assert lost() == ["3 messages to the webhook deploy"]
+        assert await sender.resend("deploy", rows[0].message) == 1
+        assert await sender.resend("deploy", rows[0].message) == 1, "it is on its way already"
+        assert lost() == ["2 messages to the webhook deploy"]
+        assert await sender.resend("deploy") == 2
+        assert lost() == []
+        assert sender.figures()["deploy"].given_up == 3, "what was counted since the start"
+
+
 async def test_what_is_very_old_is_given_up_for_a_receiver_that_never_answers(outside: Outside) -> None:
     now = outside.clock.now
     rows = [outside.row(n, at=now - OLD_MS - 1) for n in range(120)]

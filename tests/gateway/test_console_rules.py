@@ -1,0 +1,111 @@
+"""What the console promises whoever looks and acts, each rule by itself: trouble is told until it is over, nothing is rung for nobody, and what another
+gateway runs is acted on there. Without a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from adapters.delivery.reconcile import Hand
+from agent_core.bell import Bell
+from agent_core.ports import SystemIds
+from agent_core.store.deliveries.rows import Delivery
+from agent_core.store.store import StorageUnavailable
+from gateway.console.acting import Acting, CannotAct, PartName
+from gateway.console.looking import Board
+from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
+from gateway.sharing.portion import Portion
+from tests.store.support import FakeClock
+
+NONE: Any = None
+
+
+class NoMore(Exception):
+    """The page is closed."""
+
+
+class Looks:
+    """What a board shows, look for look: a word for its one section, and what is wrong; ``away``: nothing can be read."""
+
+    def __init__(self, *looks: tuple[str, str], clock: FakeClock) -> None:
+        self.looks, self.clock, self.trouble = [*looks], clock, ""
+
+    @contextmanager
+    def watching(self) -> Generator[Bell]:
+        yield Bell()
+
+    async def sections(self) -> dict[str, bytes]:
+        word, self.trouble = self.looks.pop(0)
+        if word == "away":
+            raise StorageUnavailable("It is away.")
+        return {"turns": orjson.dumps(word)}
+
+    async def stirred(self, _: Bell) -> None:
+        self.clock.now += 1_000
+        if not self.looks:
+            raise NoMore
+
+
+async def sent(*looks: tuple[str, str]) -> list[tuple[str, Any]]:
+    """What a page is sent."""
+    clock = FakeClock()
+    streams = Streams(cast("Any", Looks(*looks, clock=clock)), NONE, clock)
+    told: list[tuple[str, Any]] = []
+    events: AsyncGenerator[bytes] = streams.live()
+    async with aclosing(events):
+        try:
+            async for event in events:
+                name, _, data = event.decode().strip().partition("\n")
+                body = orjson.loads(data.removeprefix("data: "))
+                told.append((name.removeprefix("event: "), body.get("words") or body.get("turns")))
+        except NoMore:
+            pass
+    return told
+
+
+@pytest.mark.parametrize("wrong", [("a", "Turns cannot be read."), ("away", "")])
+async def test_what_is_wrong_is_told_at_once_and_its_end_as_well_though_nothing_else_changed(
+    wrong: tuple[str, str],
+) -> None:
+    words = wrong[1] or "It is away."
+    fine = ("a", "")
+    assert await sent(fine, wrong, wrong, fine, fine) == [("sections", "a"), ("trouble", words), ("sections", None)]
+    assert await sent(fine, wrong, ("b", "")) == [("sections", "a"), ("trouble", words), ("sections", "b")]
+
+
+async def test_who_watches_hears_something_now_and_then() -> None:
+    quiet = [("a", "")] * (2 * round(KEEP_ALIVE_SECONDS) + 1)
+    assert await sent(*quiet) == [("sections", "a"), ("sections", None), ("sections", None)]
+    wrong = [("away", "")] * (round(KEEP_ALIVE_SECONDS) + 1)
+    assert await sent(*wrong) == [("trouble", "It is away.")] * 2
+
+
+async def test_nobody_is_rung_who_watches_no_more() -> None:
+    rung: set[Bell] = set()
+    changes = SimpleNamespace(subscribe=rung.add, unsubscribe=rung.discard)
+    board = Board(cast("Any", SimpleNamespace(store=SimpleNamespace(changes=changes))))
+    with board.watching() as one, board.watching() as other:
+        assert rung == {one, other}
+    assert not rung
+
+
+@pytest.mark.parametrize("hand", Hand)
+@pytest.mark.parametrize("does", [True, False])
+async def test_what_another_gateway_runs_is_neither_shown_beforehand_nor_done_here(hand: Hand, *, does: bool) -> None:
+    surface = "telegram/1/7"
+    found = Delivery("s_1", cast("Any", SimpleNamespace(surface=surface)))
+
+    async def one(*_: object) -> Delivery:
+        return found
+
+    store: Any = SimpleNamespace(deliveries=SimpleNamespace(one=one))
+    acting = Acting(store, NONE, NONE, Portion(whole=False), FakeClock(), SystemIds(FakeClock()))
+    name = PartName(surface, "t_1", "a", 0)
+    with pytest.raises(CannotAct, match="gateway") as refused:
+        await (acting.act("ops", name, hand, "", "mark") if does else acting.preview(name, hand, ""))
+    assert refused.value.status == 409
