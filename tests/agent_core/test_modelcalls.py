@@ -35,10 +35,13 @@ class Client:
     first: Sequence[Event] = ()
     reason: str = "stop"
     window: int = 0
+    slow_arguments: bool = False
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
 
     def endpoint(self, _: str) -> Any:
-        return SimpleNamespace(context_tokens=self.window, slow_arguments=False, extra_body={}, max_output_tokens=0)
+        return SimpleNamespace(
+            context_tokens=self.window, slow_arguments=self.slow_arguments, extra_body={}, max_output_tokens=0
+        )
 
     async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
         self.asked.append(request)
@@ -123,6 +126,12 @@ async def test_a_summary_counts_only_if_it_is_whole_and_is_paid_for(reason: str)
     assert ("they spoke of apples and" in made.summary) == (reason == "stop")
     assert made.summary
     assert paid.names == ["summary1"]
+
+
+async def test_where_arguments_come_whole_a_silence_may_last_longer_but_not_the_one_before_the_first_word() -> None:
+    usual, slow = [await asked(turn_of(), Client(slow_arguments=slow)) for slow in (False, True)]
+    assert slow.stall_seconds >= 2 * usual.stall_seconds
+    assert slow.first_content_seconds == usual.first_content_seconds
 
 
 async def test_a_question_beside_a_turn_is_paid_for() -> None:
