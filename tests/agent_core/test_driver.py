@@ -370,6 +370,27 @@ async def test_a_driver_that_holds_begins_nothing_and_is_over_when_what_runs_is(
     assert run.log[-3:] == ["stored TurnLeft", "stored parts", "shown"]
 
 
+async def test_a_driver_that_is_told_to_leave_waits_for_nothing_that_runs() -> None:
+    run = Run()
+    run.may_return.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.begun.wait()
+    run.driver.leave()
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
+    assert "cancelled" in run.log
+    assert not [one for one in run.log if one.startswith("closed")]
+
+
+async def test_what_the_model_says_is_life() -> None:
+    run = Run()
+    run.driver.active_at -= 1e6
+    assert run.driver.overdue_seconds > 0
+    run.driver.content([said("a")])
+    assert run.driver.overdue_seconds < 0
+    run.driver._journal.stop()
+
+
 async def test_a_driver_that_holds_runs_no_tool_that_its_model_asks_for_meanwhile() -> None:
     run = Run()
     run.may_reply.clear()

@@ -193,3 +193,16 @@ async def test_a_file_that_was_sent_again_meanwhile_stays(sqlite: str) -> None:
         assert (await store.keeping.remove_some(remove_files([old.digest], before))).count == 0
         assert (await store.keeping.remove_some(remove_files([old.digest], clock.now + 1))).count == 1
         assert (await store.keeping.remove_some(remove_files([old.digest], clock.now + 1))).count == 0
+
+
+async def test_no_number_of_a_message_comes_again_whatever_was_removed(where: str) -> None:
+    clock, given = FakeClock(), list[int]()
+    async with opened(where, clock) as store:
+        for number in range(3):
+            kept = await store.inbox.accept(message(f"m{number}", at=clock.now))
+            await store.inbox.drop(kept.inbox_id, "over")
+            given.append(kept.inbox_id)
+            clock.now += LATER
+            await store.keeping.prune(clock.now)
+            assert await store.inbox.one(given[0]) is None or len(given) == 1
+    assert given == sorted(set(given))
