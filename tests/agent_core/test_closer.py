@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from agent_core.driver.closing import Closer, Closing, TurnIdentity, closing_of, heard_in
+from agent_core.failures.exits import Exit, ExitClass, ExitCode, ending
 from agent_core.messages import InputMessage
 from agent_core.signals import Signal
 from agent_core.store.deliveries.rows import DeliveryRow
@@ -126,3 +128,10 @@ def test_what_the_model_was_told_is_heard_and_what_it_was_not_told_is_not() -> N
     rig.feed(Steered(at=rig.tick(), input=InputMessage("too late"), inbox=8))
     rig.feed(StopRequested(at=rig.tick()))
     assert heard_in(rig.turn) == ()
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_a_turn_is_clean_that_was_answered_handed_on_or_stopped_and_no_other(code: ExitCode) -> None:
+    end = replace(end_of(answered()), exit=ending(code, Exit)())
+    clean = end.exit.kind in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+    assert (end.clean, end.signal.clean, replace(end, turn=None).signal.clean) == (clean, clean, False)

@@ -59,7 +59,9 @@ def test_a_pause_before_a_retry_says_why_and_how_long():
     words = status(rig, 0)
     assert "rate limit" in words
     assert "60 s" in words
-    later = {seconds: f"in {left} s (" for seconds, left in ((0.5, 60), (1, 59), (58.5, 2), (59.5, 1), (60, 0), (99, 0))}
+    later = {
+        seconds: f"in {left} s (" for seconds, left in ((0.5, 60), (1, 59), (58.5, 2), (59.5, 1), (60, 0), (99, 0))
+    }
     assert {seconds: words for seconds, words in later.items() if words not in status(rig, seconds)} == {}
 
 

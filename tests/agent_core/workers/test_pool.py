@@ -175,6 +175,32 @@ async def test_who_finds_a_long_line_is_told_at_once_and_a_place_that_is_given_u
         await after
 
 
+async def test_a_place_that_is_given_up_in_the_moment_of_being_given_is_taken_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async def works(*_: object) -> Json:
+        await may_end.wait()
+        return None
+
+    def left(of: Workers, owner: object) -> None:
+        leave(of, owner)
+        if not waiting.done() and not waiting.cancelling():
+            waiting.cancel()  # it has a worker by now, and does not know yet
+
+    leave, may_end = Workers._leave, asyncio.Event()
+    monkeypatch.setattr(Workers, "_run", works)
+    workers = Workers(1)
+    running, waiting, after = (asyncio.create_task(workers.run(job("echo"), {})) for _ in range(3))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    monkeypatch.setattr(Workers, "_leave", left)
+    may_end.set()
+    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(after, 5)
+    assert waiting.cancelled()
+    await workers.aclose()
+
+
 async def test_closing_ends_what_runs_and_what_waits_and_takes_nothing_more():
     workers = Workers(1)
     running = asyncio.create_task(trouble(workers, job("spin")))
