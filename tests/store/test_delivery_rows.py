@@ -71,6 +71,7 @@ async def test_a_command_is_done_with_what_it_changes_and_says(store: Store) -> 
     assert [one.row for one in await store.deliveries.open()] == [told]
     usage = await store.turns.usage(session)
     assert (usage.turns, usage.input_tokens, usage.output_tokens) == (1, 12, 3)
+    assert [(await store.turns.usage(session, since)).turns for since in (300, 301)] == [1, 0]
 
 
 async def test_who_sets_one_thing_of_a_conversation_leaves_what_others_set_meanwhile(store: Store) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import select
 
 from agent_core.limits.budgets import Amount, Level, Pot
 from agent_core.limits.retention import DAY_MS
 from agent_core.limits.spend import Budget
+from agent_core.store import tables as t
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.keeping import pruning
 from agent_core.store.keeping.retaining import empty_message, remove_files, remove_journals, remove_sessions
@@ -206,3 +208,36 @@ async def test_no_number_of_a_message_comes_again_whatever_was_removed(where: st
             await store.keeping.prune(clock.now)
             assert await store.inbox.one(given[0]) is None or len(given) == 1
     assert given == sorted(set(given))
+
+
+async def test_a_file_is_in_use_while_a_message_that_brings_it_waits_or_its_turn_is_open(sqlite: str) -> None:
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        _, epoch = await session_of(store)
+        kept = await store.inbox.accept(message("m", body=body(said(10), picture=True), at=clock.now))
+        clock.now += LATER
+        (file,) = await store.retaining.old_files(clock.now, 9, (0, b""))
+        assert file.digest in await store.retaining.files_in_use(clock.now, 5)
+        session, epoch, turn = await started(store, kept, epoch)
+        assert file.digest not in await store.retaining.files_in_use(clock.now, 5), "its turn has its own words"
+        await store.turns.append(session, epoch, turn, [row(1, body(said(10), picture=True))])
+        assert file.digest in await store.retaining.files_in_use(clock.now, 5)
+        await store.turns.close(session, epoch, turn, [row(2)], "answered", clock.now - LATER)
+        assert file.digest not in await store.retaining.files_in_use(clock.now, 5)
+
+
+async def test_with_a_conversation_goes_what_was_held_for_it(sqlite: str) -> None:
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        pot = Pot(Budget.PERSON, "person:ada", 0, 0)
+        sessions: list[str] = []
+        for key in ("gone", "stays"):
+            session, epoch = await session_of(store, key)
+            await store.budgets.reserve(session, epoch, f"call {key}", Amount(7), (pot,), clock.now)
+            sessions.append(session)
+        clock.now += LATER
+        await store.inbox.accept(message("newest", "newest", at=clock.now))
+        await store.keeping.prune(clock.now)
+        assert (await store.keeping.remove_some(remove_sessions(sessions[:1], clock.now))).count == 1
+        left = await store.asks.all(select(t.reservations.c.session))
+        assert [str(one[0]) for one in left] == sessions[1:]
