@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.builtin.fetch import FetchUrl
+from agent_core.tools.builtin import fetch as fetching
+from agent_core.tools.builtin.fetch import FetchUrl, _Page
 from agent_core.tools.web.addresses import refusal
 from agent_core.tools.web.pages import readable
 from agent_core.workers.pool import Workers
@@ -185,3 +186,20 @@ def test_an_address_that_is_refused_is_refused_under_its_ipv6_names_too(number: 
 @given(st.text(max_size=300))
 def test_no_page_breaks_the_reader(html: str):
     readable(html, "http://example.org/")
+
+
+@pytest.mark.parametrize(
+    ("status", "read"), [(200, True), (203, True), (399, True), (400, False), (404, False), (503, False)]
+)
+async def test_a_page_that_was_not_there_is_told_with_what_it_says_and_was_not_read(
+    status: int, read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def text(*_: object, **__: object) -> ToolOutcome:
+        return ToolOutcome(ToolStatus.OK, "some words", facts={"chars": 10})
+
+    monkeypatch.setattr(fetching, "outside", text)
+    page = _Page("https://example.org/", status, "text/html", "", "", b"")
+    outcome = await FetchUrl(Workers())._read(page, CONTEXT)
+    assert outcome.status is (ToolStatus.OK if read else ToolStatus.FAILED)
+    assert outcome.text == f"HTTP {status}, text/html, https://example.org/\n\nsome words"
+    assert outcome.facts == {"status": status, "chars": 10}
