@@ -16,7 +16,7 @@ from agent_core.failures.complaints import Complaint
 from agent_core.jsonvalue import Json
 from agent_core.judging.compaction import SessionMemory
 from agent_core.machine.turn import Turn
-from agent_core.messages import Message
+from agent_core.messages import InputMessage, Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.signals import CANCELLED, ModelCalled
 from agent_core.turn.effects import CallModel
@@ -165,6 +165,28 @@ async def test_of_each_call_all_its_figures_are_told(broke: CallBroke | None) ->
     figures = one.reason, one.error, one.status, one.input_tokens, one.output_tokens, one.cached_tokens
     assert figures == (("stop", "", 0, 3, 5, 2) if broke is None else ("", "stalled", 529, 3, 0, 0))
     assert one.content_at == one.ended_at > 0
+
+
+@pytest.mark.parametrize("results", [0, 1, 3])
+async def test_of_a_refusal_it_is_known_what_of_the_conversation_is_answered_just_now(results: int) -> None:
+    class Refuses(Client):
+        async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
+            return CallBroke(at=1, cause=BreakCause.BAD_REQUEST, status=400)
+
+    function: Json = {"name": "look", "arguments": "{}"}
+    calls: list[Json] = [{"id": f"c{n}", "type": "function", "function": function} for n in range(results)]
+    before: list[Message] = [*past(2)]
+    if results:
+        before.append({"role": "user", "content": "look"})
+        before.append({"role": "assistant", "content": None, "tool_calls": calls})
+    asked_now = tuple([InputMessage(f"seen {n}", "tool", f"c{n}") for n in range(results)]) or (InputMessage("hello"),)
+    turn = Turn()
+    turn.feed(replace(opened(), own_history=tuple(before), input=asked_now))
+    ending = await caller_of(Refuses()).call(turn, call(), lambda _: None)
+    assert isinstance(ending, CallBroke)
+    assert sorted(one.role for one in ending.suspects if one.now) == ["tool"] * results, "a person's own words are none"
+    earlier = [one.role for one in ending.suspects if not one.now]
+    assert (earlier.count("tool"), earlier.count("user")) == (0, 2 + bool(results))
 
 
 async def test_the_ids_of_earlier_calls_are_taken() -> None:
