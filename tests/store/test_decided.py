@@ -24,6 +24,7 @@ from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Conflict, Fenced, NoRoomToday, OwnedElsewhere, StoreError
 from agent_core.store.inbox.ops import Accept, Drop, Reword
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
+from agent_core.store.memory.ops import DeleteMemory, PutMemory
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow
 from agent_core.store.sessions.ops import Claim, Respond, change_session
 from agent_core.store.sessions.rows import SessionChange, SessionRow
@@ -443,3 +444,16 @@ def test_an_occurrence_is_claimed_with_the_message_that_comes_of_it(
     assert known.schedules["a"] == moved
     assert [given.row for given in known.added(t.OCCURRENCE)] == [replace(claimed.occurrence, inbox=found.inbox_id)]
     refused(replace(offer, message=replace(offer.message, platform_key="m2")), known, Conflict, "claimed already")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_what_is_put_and_removed_in_one_batch_is_not_there_whatever_was(there: bool) -> None:
+    known, entry = facts(), ("ada", "memory", "dog")
+    if there:
+        known.memory.add(entry)
+    assert DeleteMemory(*entry).decide(known, None) is there
+    assert DeleteMemory(*entry).decide(known, True) is True, "an answer that was lost is told again"
+    PutMemory(*entry, b"Rex", 5).decide(known, None)
+    assert [given.row.value for given in known.puts[t.MEMORY].values()] == [b"Rex"]
+    assert DeleteMemory(*entry).decide(known, None) is True
+    assert (known.puts[t.MEMORY], known.memory, known.memory_gone) == ({}, set(), {entry})

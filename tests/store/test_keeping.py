@@ -177,11 +177,17 @@ async def test_what_was_undone_is_none_of_those_that_are_told(sqlite: str) -> No
             await store.turns.close(session, epoch, turn, [row(1)], "answered", 5)
             turns.append(turn)
         await store.sessions.change(session, epoch, SessionChange(undo=turns[3]))
+        assert await store.turns.told(session, 3) == [turns[1], turns[2], turns[4]]
         found = await store.retaining.conversations_of([session], 2, 0, {})
         assert found[session].first_told == 3
         await store.sessions.change(session, epoch, SessionChange(forget=True))
         found = await store.retaining.conversations_of([session], 2, 0, {})
         assert (found[session].since, found[session].first_told) == (5, 0)
+        assert await store.turns.told(session, 3) == []
+        anew = await turn_of(store)
+        assert await store.turns.told(session, 3) == [], "it is not over"
+        await store.turns.close(*anew, [row(1)], "answered", 5)
+        assert await store.turns.told(session, 3) == [anew[2]]
 
 
 async def test_a_file_that_was_sent_again_meanwhile_stays(sqlite: str) -> None:
