@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import select
 
 from agent_core.limits.budgets import Amount, Level, Pot
-from agent_core.limits.retention import DAY_MS
+from agent_core.limits.retention import DAY_MS, Keep
 from agent_core.limits.spend import Budget
 from agent_core.store import tables as t
-from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store.audit import AuditRow
+from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.keeping import pruning
 from agent_core.store.keeping.retaining import empty_message, remove_files, remove_journals, remove_sessions
 from agent_core.store.schedules.rows import ScheduleRow
@@ -247,3 +248,25 @@ async def test_with_a_conversation_goes_what_was_held_for_it(sqlite: str) -> Non
         assert (await store.keeping.remove_some(remove_sessions(sessions[:1], clock.now))).count == 1
         left = await store.asks.all(select(t.reservations.c.session))
         assert [str(one[0]) for one in left] == sessions[1:]
+
+
+@pytest.mark.parametrize(
+    ("days", "left"),
+    [((1, 1, 0), (1, 1)), ((0, 0, 1), (0, 3)), ((1, 0, 0), (1, 1)), ((0, 1, 0), (1, 3))],
+)
+async def test_each_kind_is_kept_for_its_own_time(
+    days: tuple[int, int, int], left: tuple[int, int], sqlite: str
+) -> None:
+    """Messages, failures, and what was done by hand; 0: for ever. The state of an adapter that was in force then stays."""
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        then = clock.now
+        await store.deliveries.act(AuditRow("a_old", then, "with the key", "drop", "", ""))
+        for at, state in ((then, "up"), (then + 5, "down"), (then + 9, "up")):
+            await store.deliveries.note_adapter(AdapterStateRow("telegram/1", at, state))
+        clock.now += LATER
+        bodies, failures, audit = days
+        await store.keeping.prune(clock.now, Keep(bodies_days=bodies, failures_days=failures, audit_days=audit))
+        states = await store.deliveries.adapter_states(0, clock.now)
+        assert (len(await store.overview.audit(9)), len(states)) == left
+        assert states[-1].at == then + 9
