@@ -17,7 +17,7 @@ from agent_core.tools.mcp import server
 from agent_core.tools.mcp.http import _Watched
 from agent_core.tools.mcp.link import McpLink
 from agent_core.tools.mcp.server import McpServer
-from agent_core.tools.mcp.session import MOST_PAGES, Connected, _elicited
+from agent_core.tools.mcp.session import MOST_PAGES, Connected, _elicited, _Sifted
 
 types: Any = import_module("mcp.types")
 ADDRESS, MOST = "https://desk.example/mcp", 100
@@ -168,3 +168,34 @@ async def test_what_is_late_is_waited_for_a_while_and_then_no_more(
         await asyncio.wait([request])
     assert heard == ([{"text": "done"}] if comes else [])
     assert request.cancelled() is not comes
+
+
+class Coming:
+    """What comes by the way to a server, in its order."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = [*items]
+
+    async def receive(self) -> Any:
+        return self.items.pop(0)
+
+    async def aclose(self) -> None: ...
+
+
+@pytest.mark.parametrize("way", ["receive", "iterate"])
+async def test_of_a_list_of_tools_the_sound_ones_are_taken_and_the_others_are_named(way: str) -> None:
+    sound: Any = [{"name": name, "inputSchema": {"type": "object"}} for name in ("look", "act")]
+    odd: Any = ["no tool", {"name": "", "inputSchema": {}}, 7]
+    results: list[Any] = [{"tools": [sound[0], *odd, sound[1]]}, {"tools": odd}, {"content": []}]
+    rpc: Any = import_module("mcp.types.jsonrpc")
+    message: Any = import_module("mcp.shared.message")
+    link, error = McpLink(), ValueError("no message")
+    items = [message.SessionMessage(rpc.JSONRPCResponse(jsonrpc="2.0", id=1, result=one)) for one in results]
+    coming: Any = Coming(*items, error)
+    coming.__anext__ = coming.receive
+    sifted: Any = _Sifted(coming, link)
+    read: list[Any] = [await (sifted.receive() if way == "receive" else sifted.__anext__()) for _ in range(4)]
+    assert [tool["name"] for tool in read[0].message.result["tools"]] == ["look", "act"]
+    assert read[1].message.result == {"tools": odd}, "that is no list of tools at all, as the package says"
+    assert (read[2].message.result, read[3]) == ({"content": []}, error)
+    assert len(link.left_out) == len(odd)
