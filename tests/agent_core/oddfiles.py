@@ -112,17 +112,17 @@ def entities() -> bytes:
     """A Word file whose entities grow by ten at each of ten levels."""
     levels = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(10))
     text = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY l0 "ha">{levels}]><x>&l10;</x>'
-    with_word = dict(_entries(word()))
+    with_word = dict(entries(word()))
     return archive({**with_word, "word/document.xml": text.encode()})
 
 
 def outer() -> bytes:
     """A Word file that wants to read a file of the machine."""
     text = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
-    return archive({**dict(_entries(word())), "word/document.xml": text.encode()})
+    return archive({**dict(entries(word())), "word/document.xml": text.encode()})
 
 
-def _entries(data: bytes) -> list[tuple[str, bytes]]:
+def entries(data: bytes) -> list[tuple[str, bytes]]:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         return [(name, file.read(name)) for name in file.namelist()]
 

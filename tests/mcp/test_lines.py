@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
+import psutil
 import pytest
 
+from agent_core.tools.mcp import stdio
+from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.link import McpLink
-from agent_core.tools.mcp.stdio import READ_BYTES, _Lines
+from agent_core.tools.mcp.stdio import READ_BYTES, _Lines, over_stdio
+from agent_core.tools.mcp.terms import ServerTerms
 
 MOST = 100
 
@@ -37,3 +42,20 @@ async def test_a_line_that_is_too_long_is_given_up_when_it_is_too_long_and_not_a
     with pytest.raises(OverflowError):
         await found.next()
     assert link.part <= READ_BYTES + MOST
+
+
+async def test_what_a_program_began_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "CLOSE_SECONDS", 0.2)
+    begun = tmp_path / "pid"
+    command = ("sh", "-c", f"sleep 600 & echo $! > {begun}.part; mv {begun}.part {begun}; exec cat")
+    lifeline, link = Lifeline(), McpLink()
+    async with over_stdio(ServerTerms("desk", "desk__", command), link, lifeline):
+        async with asyncio.timeout(30):
+            while not begun.exists():
+                await asyncio.sleep(0.005)
+        child = psutil.Process(int(begun.read_text()))
+        assert child.is_running()
+    async with asyncio.timeout(30):
+        while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
+            await asyncio.sleep(0.005)
+    await lifeline.aclose()

@@ -68,6 +68,24 @@ async def test_a_page_comes_as_text_with_its_links():
         assert "bad()" not in outcome.text
 
 
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://user:word@example.org/", "a user name or a password"),
+        ("https://user@example.org/", "a user name or a password"),
+        ("https://:word@example.org/", "a user name or a password"),
+        ("ftp://example.org/", "Only http and https"),
+        ("https:///x", "names no host"),
+        ("https://2130706433/", "a number and no name"),
+        ("https://127.0.0.1/", "Only public addresses"),
+    ],
+)
+async def test_an_address_that_is_not_read_is_told_why_before_anybody_is_asked(url: str, words: str) -> None:
+    outcome = await FetchUrl(Workers()).run({"url": url}, CONTEXT)
+    assert outcome.status is ToolStatus.FAILED
+    assert words in outcome.text
+
+
 async def test_limits_and_failures_are_told():
     async with site() as port:
         base = f"http://127.0.0.1:{port}"
