@@ -109,3 +109,11 @@ def test_a_document_is_unpacked_if_all_of_it_is_small_enough_whatever_it_holds(
     told = found(archive({**dict(entries(word())), "word/media/big.png": b"x" * 400_000}))
     assert (WORDS in str(told.get("text"))) is read
     assert ("unpacks to" in str(told.get("why"))) is not read
+
+
+@pytest.mark.parametrize(("more", "cut"), [(0, False), (1, True), (1_000, True)])
+def test_of_a_text_that_is_too_long_it_is_said_that_only_its_beginning_is_there(more: int, cut: bool) -> None:
+    told = found("é".encode() * (MOST_BYTES // 2) + b"x" * more)
+    assert str(told["about"]).endswith(", of whose text the beginning was kept") is cut
+    assert told["plain"] is not cut
+    assert str(told["text"]) == "é" * (MOST_BYTES // 2)

@@ -14,7 +14,7 @@ from agent_core.causes import BreakCause
 from agent_core.driver.modelcalls import ModelCaller, client_tools
 from agent_core.failures.complaints import Complaint
 from agent_core.jsonvalue import Json
-from agent_core.judging.compaction import SessionMemory
+from agent_core.judging.compaction import SessionMemory, estimate_tokens
 from agent_core.machine.turn import Turn
 from agent_core.messages import InputMessage, Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
@@ -132,6 +132,25 @@ async def test_where_arguments_come_whole_a_silence_may_last_longer_but_not_the_
     usual, slow = [await asked(turn_of(), Client(slow_arguments=slow)) for slow in (False, True)]
     assert slow.stall_seconds >= 2 * usual.stall_seconds
     assert slow.first_content_seconds == usual.first_content_seconds
+
+
+@pytest.mark.parametrize(
+    ("share", "asks"), [(0.0, True), (0.5, True), (1.0, True), (1.04, True), (1.07, False), (2.0, False)]
+)
+async def test_what_is_certain_not_to_fit_is_not_asked_and_everything_else_is(share: float, asks: bool) -> None:
+    turn = turn_of(past(8, 20_000))
+    probe = Client()
+    await caller_of(probe).call(turn, call(), lambda _: None)
+    tokens = estimate_tokens(probe.asked[0].messages, len(probe.asked[0].tools))
+    client = Client(window=round(tokens / share) if share else 0)
+    ending = await caller_of(client).call(turn, call(), lambda _: None)
+    assert bool(client.asked) is asks
+    assert isinstance(ending, ReplyFinished) is asks
+    if isinstance(ending, CallBroke):
+        assert ending.cause is BreakCause.CONTEXT_OVERFLOW
+        turn.compacted = Compacted(at=1, summary="s", kept_turns=8, helped=True, tokens_before=9)
+        await caller_of(client).call(turn, call(), lambda _: None)
+        assert client.asked, "it was shortened, and more cannot be done"
 
 
 async def test_a_question_beside_a_turn_is_paid_for() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
+from structlog.testing import capture_logs
 
 from agent_core.tools.mcp import stdio
 from agent_core.tools.mcp.lifeline import Lifeline
 from agent_core.tools.mcp.link import McpLink
-from agent_core.tools.mcp.stdio import READ_BYTES, _Lines, over_stdio
+from agent_core.tools.mcp.stdio import LINES_A_MINUTE, READ_BYTES, _hear, _Lines, over_stdio
 from agent_core.tools.mcp.terms import ServerTerms
 
 MOST = 100
@@ -59,3 +62,19 @@ async def test_what_a_program_began_ends_with_it(tmp_path: Path, monkeypatch: py
         while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
             await asyncio.sleep(0.005)
     await lifeline.aclose()
+
+
+@pytest.mark.parametrize(
+    ("lines", "logged"), [(3, 3), (LINES_A_MINUTE, LINES_A_MINUTE), (5 * LINES_A_MINUTE, LINES_A_MINUTE)]
+)
+async def test_what_a_program_complains_is_logged_within_bounds_and_the_last_of_it_is_kept(
+    lines: int, logged: int
+) -> None:
+    stream, link = asyncio.StreamReader(), McpLink()
+    stream.feed_data(b"".join(b"line %d\n\n" % number for number in range(lines)))
+    stream.feed_eof()
+    process: Any = SimpleNamespace(stderr=stream)
+    with capture_logs() as seen:
+        await _hear(process, link, ServerTerms("desk", "desk__", ("x",)))
+    assert [one["line"] for one in seen] == [f"line {number}" for number in range(logged)]
+    assert [one for one in link.last_lines if one][-1] == f"line {lines - 1}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.builtin import fetch as fetching
-from agent_core.tools.builtin.fetch import FetchUrl, _Page
+from agent_core.tools.builtin.fetch import FetchUrl, NotAllowed, _Page
 from agent_core.tools.web.addresses import refusal
 from agent_core.tools.web.pages import readable
 from agent_core.workers.pool import Workers
@@ -84,6 +85,28 @@ async def test_an_address_that_is_not_read_is_told_why_before_anybody_is_asked(u
     outcome = await FetchUrl(Workers()).run({"url": url}, CONTEXT)
     assert outcome.status is ToolStatus.FAILED
     assert words in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "called"),
+    [
+        ("8.8.8.8", 443, True),
+        ("8.8.8.8", 25, False),
+        ("8.8.8.8", 22, False),
+        ("10.0.0.1", 443, False),
+        ("no address", 443, False),
+    ],
+)
+def test_each_address_is_judged_with_its_port_when_it_is_dialled_wherever_it_came_from(
+    address: str, port: int, called: bool
+) -> None:
+    tool = FetchUrl(Workers())
+    info = (socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))
+    if called:
+        tool._socket(info).close()
+        return
+    with pytest.raises(NotAllowed):
+        tool._socket(info)
 
 
 async def test_limits_and_failures_are_told():

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,6 +214,28 @@ async def test_a_file_keeps_its_mode_and_has_a_largest_size(tmp_path: Path) -> N
     first = await over.run(again=True)
     assert (first.status, file.read_text()) == (ToolStatus.OK, "small")
     assert await over.run(again=True) == first
+
+
+async def test_a_file_takes_the_place_of_another_when_all_of_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    did, synced, replaced = list[str](), os.fsync, os.replace
+
+    def sync(number: int) -> None:
+        did.append(f"synced {os.fstat(number).st_size}")
+        synced(number)
+
+    def put(*what: Any, **more: Any) -> None:
+        did.append("replaced")
+        replaced(*what, **more)
+
+    monkeypatch.setattr("agent_core.tools.files.writing.os.fsync", sync)
+    monkeypatch.setattr("agent_core.tools.files.writing.os.replace", put)
+    placed(tmp_path, "old")
+    call = Call(tmp_path, "write_file", {"path": "a/f.txt", "content": "x" * 5_000})
+    await call.prepare()
+    assert (await call.run()).status is ToolStatus.OK
+    assert "synced 5000" in did[: did.index("replaced")]
 
 
 @pytest.mark.parametrize(
