@@ -18,7 +18,8 @@ KEEP_SECONDS = 10.0
 """Whoever answers is told what became of it when it is committed, or after this time."""
 Intend: TypeAlias = Callable[[Json], Awaitable[None]]
 """Puts down an intention; returns when it is committed."""
-_Said: TypeAlias = "asyncio.Queue[tuple[str, str, asyncio.Future[str]]]"
+_Told: TypeAlias = "asyncio.Future[str | None]"
+_Said: TypeAlias = "asyncio.Queue[tuple[str, str, _Told]]"
 
 
 class OpenQuestions:
@@ -42,32 +43,41 @@ class OpenQuestions:
         """Wait until it is answered, at most so long."""
         said: _Said = asyncio.Queue()
         self._open[call] = said
-        heard: asyncio.Future[str] | None = None
+        heard: _Told | None = None
         words = ""
+
+        async def put_down() -> None:
+            await intend(kept(asking.steps))
+            if heard is not None and not heard.done():
+                heard.set_result(words)
+
         asking.begin()
         try:
             async with Limit(max(0.0, seconds)):
                 while True:
-                    await intend(kept(asking.steps))
-                    if heard is not None and not heard.done():
-                        heard.set_result(words)
+                    await put_down()
                     if asking.action is not None:
                         return asking.result()
                     answer, by, heard = await said.get()
                     words = asking.answer(answer, by)
         except TimeoutError:
             asking.expire()
-            await intend(kept(asking.steps))
+            await put_down()
             return asking.result()
         finally:
             del self._open[call]
+            late = [said.get_nowait()[2] for _ in range(said.qsize())]
+            # Nothing becomes of what these have said, and they learn that now.
+            for told in late if heard is None else (heard, *late):
+                if not told.done():
+                    told.set_result(None)
 
     async def answer(self, call: str, words: str, by: str) -> str | None:
         """Somebody answers what a call asks (without a call: whichever asks). What they are told; None if nothing is asked (any more)."""
         said = self._open.get(call) if call else next(iter(self._open.values()), None)
         if said is None:
             return None
-        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        told: _Told = asyncio.get_running_loop().create_future()
         said.put_nowait((words, by, told))
         with suppress(TimeoutError):
             async with asyncio.timeout(KEEP_SECONDS):

@@ -6,7 +6,6 @@ Each lies in a place of its own, named by turn and model call, and is there as a
 from __future__ import annotations
 
 import asyncio
-import binascii
 import hashlib
 import mimetypes
 from base64 import b64decode
@@ -64,7 +63,7 @@ class MediaKeeper:
             path = self._place(name) / f"{bare.get('kind')}{mimetypes.guess_extension(mime) or '.bin'}"
             async with self.space().hold({QuotaKind.SPOOL: blocks(len(data)) + BLOCK}, path.parent):
                 await asyncio.to_thread(write_whole, path, data)
-        except (OSError, NoRoom, binascii.Error) as error:
+        except (OSError, NoRoom, ValueError) as error:  # what a provider takes for base64 may be none, or no ASCII
             log.warning("media.not_kept", turn=self.turn, kind=str(bare.get("kind")), error=type(error).__name__)
             return {**bare, "lost": True}
         return {**bare, "mime": mime, "bytes": len(data), "file": str(path)}

@@ -182,6 +182,9 @@ class Spender:
             except StoreError as error:
                 _fail(outcome, error)
                 return
+            except Exception as error:  # a mistake of ours: whoever waits hears of that as well
+                _fail(outcome, error)
+                raise
             else:
                 if not outcome.done():
                     outcome.set_result(answer)
@@ -258,7 +261,7 @@ class Spender:
         return task
 
 
-def _fail(outcome: asyncio.Future[Granted | BudgetRefused], error: StoreError) -> None:
+def _fail(outcome: asyncio.Future[Granted | BudgetRefused], error: Exception) -> None:
     if not outcome.done():
         outcome.set_exception(error)
 

@@ -60,8 +60,7 @@ class Learnt:
             return
         if without_tools(used):
             self._refused += 1
-            held = TOOLS_LEFT_OUT.seconds(self._refused - CONFIRMED + 1)
-            self._tools_until = now + held if self._refused >= CONFIRMED else 0.0
+            self._tools_until = now + TOOLS_LEFT_OUT.seconds(self._refused - CONFIRMED + 1)  # before that it is none
         else:
             self._refused = 0
 

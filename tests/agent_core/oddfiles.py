@@ -88,6 +88,16 @@ def archive(entries: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
+def locked() -> bytes:
+    """A Word file whose entries say that they want a key."""
+    data = bytearray(word())
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = -1
+        while (at := data.find(mark, at + 1)) >= 0:
+            data[at + flags] |= 1
+    return bytes(data)
+
+
 def bomb() -> bytes:
     """A Word file that unpacks to more than anybody reads."""
     return archive({"word/document.xml": b"<a>" + b"x" * 60_000_000 + b"</a>", "[Content_Types].xml": b"<x/>"})
@@ -102,17 +112,17 @@ def entities() -> bytes:
     """A Word file whose entities grow by ten at each of ten levels."""
     levels = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(10))
     text = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY l0 "ha">{levels}]><x>&l10;</x>'
-    with_word = dict(_entries(word()))
+    with_word = dict(entries(word()))
     return archive({**with_word, "word/document.xml": text.encode()})
 
 
 def outer() -> bytes:
     """A Word file that wants to read a file of the machine."""
     text = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
-    return archive({**dict(_entries(word())), "word/document.xml": text.encode()})
+    return archive({**dict(entries(word())), "word/document.xml": text.encode()})
 
 
-def _entries(data: bytes) -> list[tuple[str, bytes]]:
+def entries(data: bytes) -> list[tuple[str, bytes]]:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         return [(name, file.read(name)) for name in file.namelist()]
 
@@ -125,10 +135,12 @@ READ: Mapping[str, tuple[Callable[[], bytes], str]] = {
     "Word": (word, WORDS),
     "Excel": (excel, f"{WORDS},3"),
     "PowerPoint": (powerpoint, WORDS),
+    "PowerPoint with notes": (powerpoint, "(notes) say hello"),
     "text": (WORDS.encode, WORDS),
     "UTF-8 with a mark": (lambda: WORDS.encode("utf-8-sig"), WORDS),
     "UTF-16": (lambda: WORDS.encode("utf-16"), WORDS),
     "UTF-16 without a mark": (lambda: WORDS.encode("utf-16-be"), WORDS),
+    "UTF-16 without a mark, the other way round": (lambda: WORDS.encode("utf-16-le"), WORDS),
     "UTF-32": (lambda: WORDS.encode("utf-32"), WORDS),
     "Windows-1252": (lambda: f"{WORDS} – für Ünsinn".encode("cp1252"), f"{WORDS} – für Ünsinn"),
     "SVG": (f"<svg xmlns='http://www.w3.org/2000/svg'><text>{WORDS}</text></svg>".encode, WORDS),
@@ -152,6 +164,7 @@ UNREAD: Mapping[str, tuple[Callable[[], bytes], str]] = {
         lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
         "encrypted",
     ),
+    "Word with a key": (locked, "encrypted"),
     "gzip": (lambda: b"\x1f\x8b\x08\0" + b"\0" * 20, "archive"),
     "program": (lambda: b"\x7fELF\x02\x01\x01" + b"\0" * 100, "program"),
     "noise": (lambda: bytes(range(256)) * 50, "neither text"),

@@ -203,6 +203,7 @@ def test_without_usage_it_is_estimated_and_said_to_be() -> None:
 def test_what_the_provider_refused_costs_nothing(cause: BreakCause) -> None:
     assert used(CallSpent(cause=cause), 100, PRICE).amount == Amount()
     assert used(CallSpent(cause=cause, input_tokens=5), 100, PRICE).amount.tokens == 5
+    assert used(CallSpent(cause=cause, seen_bytes=36), 100, PRICE).amount.tokens == 110, "it was not refused at once"
 
 
 def test_a_hold_is_the_prompt_and_a_whole_reply() -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent_core.driver.closing import Closer, Closing, TurnIdentity, closing_of, heard_in
+from agent_core.failures.exits import Exit, ExitClass, ExitCode, ending
 from agent_core.messages import InputMessage
 from agent_core.signals import Signal
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.store.webhooks.rows import HookRow
-from agent_core.turn.events import Steered, StopRequested
+from agent_core.tools.base import ToolStatus
+from agent_core.turn.events import Refusal, Steered, StopRequested
 from agent_core.turn.view import View
 from tests.agent_core.turns import Rig
 
@@ -126,3 +130,27 @@ def test_what_the_model_was_told_is_heard_and_what_it_was_not_told_is_not() -> N
     rig.feed(Steered(at=rig.tick(), input=InputMessage("too late"), inbox=8))
     rig.feed(StopRequested(at=rig.tick()))
     assert heard_in(rig.turn) == ()
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_a_turn_is_clean_that_was_answered_handed_on_or_stopped_and_no_other(code: ExitCode) -> None:
+    end = replace(end_of(answered()), exit=ending(code, Exit)())
+    clean = end.exit.kind in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+    assert (end.clean, end.signal.clean, replace(end, turn=None).signal.clean) == (clean, clean, False)
+
+
+def test_the_line_of_a_turn_counts_what_ran_and_what_failed_and_nothing_that_was_refused() -> None:
+    rig = Rig()
+    for name, status, refusal in (
+        ("read", ToolStatus.OK, ""),
+        ("send", ToolStatus.FAILED, ""),
+        ("nope", ToolStatus.FAILED, Refusal.UNKNOWN_TOOL.value),
+        ("write", ToolStatus.OK, ""),
+    ):
+        rig.calls_tool(name)
+        rig.returns("done", status=status, refusal=refusal)
+    rig.says("Well.")
+    with capture_logs() as lines:
+        Closer._say(end_of(rig))
+    (line,) = [one for one in lines if one["event"] == "turn.ended"]
+    assert (line["tool_calls"], line["tools_failed"], line["exit"]) == (3, 1, "answered")

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.documents import office
 from agent_core.documents.kinds import FileKind, kind_of
 from agent_core.documents.reading import JOB, MOST_BYTES, work
 from agent_core.jsonvalue import Json
 from agent_core.text.tongue import known_sentence, speaking
 from agent_core.workers.pool import Workers, WorkFailed
 from gateway.chats.readout import NOT_HEARD
-from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, excel, word
+from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, archive, entries, excel, word
 
 
 def found(data: bytes, seconds: float = 1) -> dict[str, Json]:
@@ -98,3 +99,21 @@ def test_a_stray_cell_at_the_edge_of_a_sheet_hides_nothing(column: int) -> None:
     assert WORDS in str(told["text"])
     assert ("edge" if column == 1 else "(further right 1 more)") in str(told["text"])
     assert "of which the beginning was read" not in str(told["about"])
+
+
+@pytest.mark.parametrize(("most", "read"), [(200_000, False), (2_000_000, True)])
+def test_a_document_is_unpacked_if_all_of_it_is_small_enough_whatever_it_holds(
+    most: int, read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "MOST_BYTES", most)
+    told = found(archive({**dict(entries(word())), "word/media/big.png": b"x" * 400_000}))
+    assert (WORDS in str(told.get("text"))) is read
+    assert ("unpacks to" in str(told.get("why"))) is not read
+
+
+@pytest.mark.parametrize(("more", "cut"), [(0, False), (1, True), (1_000, True)])
+def test_of_a_text_that_is_too_long_it_is_said_that_only_its_beginning_is_there(more: int, cut: bool) -> None:
+    told = found("é".encode() * (MOST_BYTES // 2) + b"x" * more)
+    assert str(told["about"]).endswith(", of whose text the beginning was kept") is cut
+    assert told["plain"] is not cut
+    assert str(told["text"]) == "é" * (MOST_BYTES // 2)

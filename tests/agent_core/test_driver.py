@@ -15,6 +15,7 @@ from agent_core.driver import closing
 from agent_core.driver.closing import (
     FLUSH_CHARS,
     FLUSH_SECONDS,
+    LEAVE_PATIENCE_SECONDS,
     SOON_SECONDS,
     Closer,
     NoHerald,
@@ -46,6 +47,7 @@ from agent_core.turn.view import BubbleKind
 from tests.agent_core.test_closer import PART, end_of
 from tests.agent_core.test_closer import World as Chat
 from tests.agent_core.turns import Rig, gives, opened
+from tests.store.support import FakeClock
 
 CLOCK = SystemClock()
 ME = TurnIdentity("t", "s", 7)
@@ -368,6 +370,63 @@ async def test_a_driver_that_holds_begins_nothing_and_is_over_when_what_runs_is(
         await asyncio.wait_for(running, 10)
     assert run.calls == 1
     assert run.log[-3:] == ["stored TurnLeft", "stored parts", "shown"]
+
+
+async def test_a_driver_that_is_told_to_leave_waits_for_nothing_that_runs() -> None:
+    run = Run()
+    run.may_return.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.begun.wait()
+    run.driver.leave()
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
+    assert "cancelled" in run.log
+    assert not [one for one in run.log if one.startswith("closed")]
+
+
+async def test_who_leaves_waits_for_a_storage_that_is_away_for_a_while_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = FakeClock()
+
+    class Away(Stored):
+        tries = 0
+
+        async def append(self, _s: str, _e: int, _t: str, rows: Sequence[JournalRow], _hooks: object) -> None:
+            self.tries += 1
+            if self.tries < 100:
+                clock.now += 1_000
+                raise StorageUnavailable("away")
+
+    monkeypatch.setattr(closing, "STORING", SimpleNamespace(seconds=gives(0.0)))
+    store, seen = Away(), cast("Any", SimpleNamespace(storage_away=False, ring=lambda: None))
+    of = Of()  # whoever has a journal lives as long
+    journal = TurnJournal(cast("Any", store), clock, ME, seen, of, NoHerald(), NobodyAfar())
+    journal.note([said("a")])
+    assert not await journal.leave(None, Rig().view())
+    assert 1 < store.tries <= LEAVE_PATIENCE_SECONDS + 1
+    assert not seen.storage_away
+
+
+async def test_when_the_first_word_came_is_known_and_no_later_word_is_the_first() -> None:
+    run = Run()
+    run.driver._time.ahead = 5_000
+    run.driver.content([said("a")])
+    first = run.driver.first_content_at
+    assert first >= CLOCK.now_ms() + 4_000, "as the turn counts time"
+    run.driver._time.ahead = 9_000
+    run.driver.content([said("b")])
+    assert run.driver.first_content_at == first
+    run.driver._journal.stop()
+
+
+async def test_what_the_model_says_is_life() -> None:
+    run = Run()
+    run.driver.active_at -= 1e6
+    assert run.driver.overdue_seconds > 0
+    run.driver.content([said("a")])
+    assert run.driver.overdue_seconds < 0
+    run.driver._journal.stop()
 
 
 async def test_a_driver_that_holds_runs_no_tool_that_its_model_asks_for_meanwhile() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
@@ -12,7 +15,7 @@ from agent_core.failures.errors import ProtocolError, UnreadableJournal
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.notices import NotStarted
 from agent_core.failures.remedies import Advice, AdviceItem, Failure, Remedy
-from agent_core.journal.rows import KINDS, decode, encode, fold
+from agent_core.journal.rows import KINDS, decode, encode, fold, merged
 from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.messages import InputMessage
@@ -195,3 +198,27 @@ def test_a_reply_without_a_judgement_is_not_guessed():
     rows = [(row.kind, row.body) for row in map(encode, [*journal, TextArrived(at=4, text="y")])]
     with pytest.raises(ProtocolError, match="a judgement was due here"):
         fold(rows)
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.builds(TextArrived, at=st.just(0), text=st.text("ab", min_size=1)),
+        st.builds(ReasoningArrived, at=st.just(0), text=st.text("ab", min_size=1)),
+        st.builds(ToolArgumentsArrived, at=st.just(0), index=st.integers(0, 2), text=st.text("ab", min_size=1)),
+        st.just(ToolCallNamed(at=0, index=3, call="c", name="read")),
+    )
+)
+
+
+def whose(one: Event) -> tuple[object, ...]:
+    """What a piece belongs to; anything else stands for itself."""
+    pieces = isinstance(one, TextArrived | ReasoningArrived | ToolArgumentsArrived)
+    return (type(one), getattr(one, "index", None)) if pieces else (type(one), one.at)
+
+
+@given(PIECES)
+def test_neighbours_of_one_text_are_one_and_came_when_the_last_of_them_came(pieces: list[Event]) -> None:
+    events = [replace(one, at=at) for at, one in enumerate(pieces)]
+    runs = [list(run) for _, run in groupby(events, whose)]
+    wanted = [(whose(run[-1]), run[-1].at, "".join(getattr(one, "text", "") for one in run)) for run in runs]
+    assert [(whose(one), one.at, getattr(one, "text", "")) for one in merged(events)] == wanted

@@ -13,9 +13,11 @@ from agent_core.failures.leftout import (
     MOST_SUSPECTS,
     MOST_TRIES,
     Leaving,
+    LeftOut,
     LeftOutKind,
     Suspect,
     doubted,
+    fitting,
     message_digest,
     suspects,
     tries,
@@ -296,3 +298,12 @@ def test_what_a_provider_names_is_suspected_first_however_much_there_is(number: 
     found = suspects(messages, Complaint(Concern.UNSAID, (Place(1 + number),)), len(messages) - 1)
     assert [one.named for one in found] == [True] + [False] * (MOST_SUSPECTS - 1)
     assert found[0].key == message_digest(messages[1 + number])
+
+
+def test_what_one_model_refused_is_left_out_for_that_model_and_no_other() -> None:
+    parts = {where: (Suspect(f"{where}", LeftOutKind.PICTURE),) for where in ("hm", "hn", "gm", "again")}
+    known = [LeftOut("h", "m", parts["hm"]), LeftOut("h", "n", parts["hn"]), LeftOut("g", "m", parts["gm"])]
+    known.append(LeftOut("h", "m", parts["again"]))
+    assert fitting(known, "h", "m") == (*parts["hm"], *parts["again"])
+    assert fitting(known, "g", "m") == parts["gm"]
+    assert fitting(known, "g", "n") == ()

@@ -14,9 +14,9 @@ from agent_core.causes import BreakCause
 from agent_core.driver.modelcalls import ModelCaller, client_tools
 from agent_core.failures.complaints import Complaint
 from agent_core.jsonvalue import Json
-from agent_core.judging.compaction import SessionMemory
+from agent_core.judging.compaction import SessionMemory, estimate_tokens
 from agent_core.machine.turn import Turn
-from agent_core.messages import Message
+from agent_core.messages import InputMessage, Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.signals import CANCELLED, ModelCalled
 from agent_core.turn.effects import CallModel
@@ -35,10 +35,13 @@ class Client:
     first: Sequence[Event] = ()
     reason: str = "stop"
     window: int = 0
+    slow_arguments: bool = False
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
 
     def endpoint(self, _: str) -> Any:
-        return SimpleNamespace(context_tokens=self.window, slow_arguments=False, extra_body={}, max_output_tokens=0)
+        return SimpleNamespace(
+            context_tokens=self.window, slow_arguments=self.slow_arguments, extra_body={}, max_output_tokens=0
+        )
 
     async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
         self.asked.append(request)
@@ -125,6 +128,31 @@ async def test_a_summary_counts_only_if_it_is_whole_and_is_paid_for(reason: str)
     assert paid.names == ["summary1"]
 
 
+async def test_where_arguments_come_whole_a_silence_may_last_longer_but_not_the_one_before_the_first_word() -> None:
+    usual, slow = [await asked(turn_of(), Client(slow_arguments=slow)) for slow in (False, True)]
+    assert slow.stall_seconds >= 2 * usual.stall_seconds
+    assert slow.first_content_seconds == usual.first_content_seconds
+
+
+@pytest.mark.parametrize(
+    ("share", "asks"), [(0.0, True), (0.5, True), (1.0, True), (1.04, True), (1.07, False), (2.0, False)]
+)
+async def test_what_is_certain_not_to_fit_is_not_asked_and_everything_else_is(share: float, asks: bool) -> None:
+    turn = turn_of(past(8, 20_000))
+    probe = Client()
+    await caller_of(probe).call(turn, call(), lambda _: None)
+    tokens = estimate_tokens(probe.asked[0].messages, len(probe.asked[0].tools))
+    client = Client(window=round(tokens / share) if share else 0)
+    ending = await caller_of(client).call(turn, call(), lambda _: None)
+    assert bool(client.asked) is asks
+    assert isinstance(ending, ReplyFinished) is asks
+    if isinstance(ending, CallBroke):
+        assert ending.cause is BreakCause.CONTEXT_OVERFLOW
+        turn.compacted = Compacted(at=1, summary="s", kept_turns=8, helped=True, tokens_before=9)
+        await caller_of(client).call(turn, call(), lambda _: None)
+        assert client.asked, "it was shortened, and more cannot be done"
+
+
 async def test_a_question_beside_a_turn_is_paid_for() -> None:
     paid = Paid()
     said, _ = await caller_of(Client(), paid).briefly(turn_of(), "title", [{"role": "user", "content": "?"}], 5)
@@ -156,6 +184,28 @@ async def test_of_each_call_all_its_figures_are_told(broke: CallBroke | None) ->
     figures = one.reason, one.error, one.status, one.input_tokens, one.output_tokens, one.cached_tokens
     assert figures == (("stop", "", 0, 3, 5, 2) if broke is None else ("", "stalled", 529, 3, 0, 0))
     assert one.content_at == one.ended_at > 0
+
+
+@pytest.mark.parametrize("results", [0, 1, 3])
+async def test_of_a_refusal_it_is_known_what_of_the_conversation_is_answered_just_now(results: int) -> None:
+    class Refuses(Client):
+        async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
+            return CallBroke(at=1, cause=BreakCause.BAD_REQUEST, status=400)
+
+    function: Json = {"name": "look", "arguments": "{}"}
+    calls: list[Json] = [{"id": f"c{n}", "type": "function", "function": function} for n in range(results)]
+    before: list[Message] = [*past(2)]
+    if results:
+        before.append({"role": "user", "content": "look"})
+        before.append({"role": "assistant", "content": None, "tool_calls": calls})
+    asked_now = tuple([InputMessage(f"seen {n}", "tool", f"c{n}") for n in range(results)]) or (InputMessage("hello"),)
+    turn = Turn()
+    turn.feed(replace(opened(), own_history=tuple(before), input=asked_now))
+    ending = await caller_of(Refuses()).call(turn, call(), lambda _: None)
+    assert isinstance(ending, CallBroke)
+    assert sorted(one.role for one in ending.suspects if one.now) == ["tool"] * results, "a person's own words are none"
+    earlier = [one.role for one in ending.suspects if not one.now]
+    assert (earlier.count("tool"), earlier.count("user")) == (0, 2 + bool(results))
 
 
 async def test_the_ids_of_earlier_calls_are_taken() -> None:

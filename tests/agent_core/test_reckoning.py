@@ -162,6 +162,17 @@ def test_a_clock_that_goes_as_it_should_is_believed(minutes: int, odd: int) -> N
     assert not world.known.in_doubt
 
 
+@given(st.lists(st.tuples(st.integers(0, 4000 * 24), st.integers(0, 4)), min_size=1, max_size=5))
+def test_as_much_is_in_doubt_as_the_clock_is_ahead_and_none_once_it_was_put_right(leaps: list[tuple[int, int]]) -> None:
+    world = World()
+    for ahead, hours in leaps:
+        world.leap(ahead * HOUR_MS)
+        world.run(hours * HOUR_MS)
+        assert (world.known.ahead, world.known.now) == (ahead * HOUR_MS, world.true)
+    world.leap(0)
+    assert (world.known.now, world.known.in_doubt) == (world.true, False)
+
+
 @given(st.text())
 def test_what_cannot_be_read_is_nothing(text: str) -> None:
     assert decoded(text) is None or encoded(decoded(text) or Reckoning(0))

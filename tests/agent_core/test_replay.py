@@ -111,7 +111,7 @@ def _decisions(events: list[Event]) -> tuple[object, ...]:
 
 
 @MANY
-@given(journals(BASE), st.sampled_from(["exit", "remedy", "cause", "row"]))
+@given(journals(BASE), st.sampled_from(["exit", "answer", "remedy", "cause", "row"]))
 def test_a_changed_row_is_found(writer: Writer, what: str):
     events = merged(writer.events)
     rows = rows_of(events)
@@ -121,6 +121,10 @@ def test_a_changed_row_is_found(writer: Writer, what: str):
             assert isinstance(ended, TurnEnded)
             other = replace(ended.exit, steps=ended.exit.steps + 1)
             rows = rows_of([*events[:-1], replace(ended, exit=other)])
+        case "answer":
+            ended = events[-1]
+            assert isinstance(ended, TurnEnded)
+            rows = rows_of([*events[:-1], replace(ended, answer=f"{ended.answer}x")])
         case "remedy":
             at = next((i for i, event in enumerate(events) if isinstance(event, RemedyChosen)), None)
             if at is None:

@@ -140,9 +140,11 @@ def test_calls_that_cannot_be_started_are_counted_in_a_row_and_once_a_reply() ->
         for one in turn.begins("nope", "nope"):
             turn.back(one, ToolStatus.FAILED, Refusal.UNKNOWN_TOOL)
         assert (turn.round.unknown_tools, turn.round.unreadable) == (count, 0)
-    for one in turn.begins("read"):
-        turn.back(one, ToolStatus.FAILED, Refusal.UNREADABLE_ARGUMENTS)
-    assert (turn.round.unknown_tools, turn.round.unreadable) == (2, 1)
+    for count in (1, 2):
+        for one in turn.begins("read", "read", "nope"):
+            refusal = Refusal.UNKNOWN_TOOL if one.name == "nope" else Refusal.UNREADABLE_ARGUMENTS
+            turn.back(one, ToolStatus.FAILED, refusal)
+        assert (turn.round.unknown_tools, turn.round.unreadable) == (2 + count, count)
     assert turn.round.tools_run == ()
     turn.does("read")
     assert (turn.round.unknown_tools, turn.round.unreadable) == (0, 0)

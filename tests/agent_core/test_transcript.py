@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
@@ -171,6 +171,7 @@ message = st.one_of(
 
 
 @given(st.lists(message, max_size=12))
+@example([person("go"), result("d"), person("on"), assistant("", ["a"]), result("b"), result("a")])
 def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: list[Message]):
     fixed = repaired(messages)
     assert problems(fixed) == []

@@ -1134,6 +1134,15 @@ def test_thoughts_stand_behind_the_text_or_call_after_which_they_were_thought():
     assert rig.turn.thoughts.placed(0) == [("", "first"), ("text0", "second"), (call, "\n\nthird")]
 
 
+@pytest.mark.parametrize(("surface", "kept"), [("api", True), ("web", True), ("telegram", False), ("terminal", False)])
+def test_thoughts_are_kept_where_they_may_be_shown_and_nowhere_else(surface: str, kept: bool):
+    rig = Rig()
+    rig.turn = Turn()
+    rig.feed(replace(opened(), surface=surface))
+    rig.feed(ReasoningArrived(at=rig.tick(), text="a secret plan"))
+    assert bool(rig.turn.thoughts.placed(0)) is kept
+
+
 def test_what_was_added_before_the_last_words_is_heard_in_them():
     rig = Rig(replace(SETTINGS, max_steps=1))
     rig.calls_tool("write", '{"path": "a"}')

@@ -8,7 +8,12 @@ import pytest
 
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
+from agent_core.failures.remedies import Failure, Remedy
 from agent_core.journal.rows import completed, turn_of
+from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import Full, QuotaKind, for_person, written
+from agent_core.tools.asking import AskedStep, kept
+from agent_core.tools.base import FULL, ToolStatus
 from agent_core.turn.effects import AskApproval, RunTool
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -16,12 +21,16 @@ from agent_core.turn.events import (
     CallBroke,
     ReasoningArrived,
     ReplyFinished,
+    StopRequested,
     TextArrived,
+    ToolReturned,
     ToolsRefused,
     ToolStarted,
     TurnEnded,
     Verdict,
 )
+from agent_core.turn.state import Mended
+from agent_core.turn.timeline import made_files
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -59,6 +68,10 @@ def test_a_pause_before_a_retry_says_why_and_how_long():
     words = status(rig, 0)
     assert "rate limit" in words
     assert "60 s" in words
+    later = {
+        seconds: f"in {left} s (" for seconds, left in ((0.5, 60), (1, 59), (58.5, 2), (59.5, 1), (60, 0), (99, 0))
+    }
+    assert {seconds: words for seconds, words in later.items() if words not in status(rig, seconds)} == {}
 
 
 @pytest.mark.parametrize("cause", [BreakCause.STALLED, BreakCause.DROPPED, BreakCause.ENDED_EARLY])
@@ -144,3 +157,59 @@ def test_a_person_is_told_how_long_they_have_to_decide():
     activity = rig.turn.round.activity("c1_0")
     assert activity is not None
     assert activity.approval_deadline - activity.since == 1000 * rig.settings.approval_seconds
+
+
+@pytest.mark.parametrize("over", ["returned", "stopped", "answered"])
+def test_what_a_call_asks_can_be_answered_while_it_is_open_and_never_after(over: str):
+    rig = Rig()
+    rig.calls_tool("send")
+    (effect,) = [one for one in rig.wanted if isinstance(one, RunTool)]
+    before, step = AskedStep("m0", "Sure?", ("yes",), answer="yes"), AskedStep("m1", "How many?", ("1", "2"))
+    rig.feed(ToolStarted(at=rig.tick(), call=effect.call, intention=kept([before, step])))
+
+    def asked() -> list[tuple[str, tuple[str, ...], bool]]:
+        return [(b.state, b.options, b.final) for b in rig.view().bubbles if b.kind is BubbleKind.QUESTION]
+
+    assert asked() == [("over", (), True), ("open", ("1", "2"), False)]
+    match over:
+        case "returned":
+            rig.feed(ToolReturned(at=rig.tick(), call=effect.call, status=ToolStatus.OK, text="done"))
+        case "stopped":
+            rig.feed(StopRequested(at=rig.tick()))
+        case _:
+            said = kept([before, replace(step, answer="2")])
+            rig.feed(ToolStarted(at=rig.tick(), call=effect.call, intention=said))
+    assert asked() == [("over", (), True)] * 2
+
+
+def test_that_there_is_no_room_is_told_once_for_each_kind_however_often_it_is_tried():
+    rig = Rig()
+    for kind in (QuotaKind.FILES, QuotaKind.FILES, QuotaKind.MEMORY, QuotaKind.FILES):
+        rig.calls_tool("write")
+        (effect,) = [one for one in rig.wanted if isinstance(one, RunTool)]
+        rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
+        facts: dict[str, Json] = {FULL: [*written(Full(kind, 9, 9, 1))]}
+        rig.feed(ToolReturned(at=rig.tick(), call=effect.call, status=ToolStatus.FAILED, text="full", facts=facts))
+    told = [b.text for b in rig.view().bubbles if b.kind is BubbleKind.NOTE]
+    assert told == [for_person(Full(kind, 9, 9, 1)) for kind in (QuotaKind.FILES, QuotaKind.MEMORY)]
+
+
+def test_the_time_that_is_left_to_decide_grows_less_and_the_limit_stays():
+    rig = Rig()
+    rig.calls_tool("danger")
+    (ask,) = [one for one in rig.wanted if isinstance(one, AskApproval)]
+    rig.feed(ApprovalAsked(at=rig.now, call=ask.call, seconds=600))
+    seen: list[tuple[str, str]] = []
+    for seconds in (0, 60, 599, 700):
+        bubbles = view(rig.turn, rig.now + seconds * 1000).bubbles
+        (found,) = [one for one in bubbles if one.kind is BubbleKind.APPROVAL]
+        seen.append((found.limit.partition(";")[0], found.left.partition(" left")[0]))
+    assert seen == [("(Decide within 10 min", left) for left in ("(10 min", "(9 min", "(1 s", "(0 s")]
+
+
+def test_what_replies_make_is_told_apart_whichever_of_them_made_it():
+    made: list[Json] = [{"kind": "image", "file": "/a.png"}, "nothing", {"kind": "audio", "url": "https://x/"}]
+    first = made_files([], made)
+    second = made_files([Mended(Failure.BEFORE_CONTENT, Remedy.AS_USUAL, 3), *first], made)
+    assert [(one.kind, one.path, one.url) for one in first] == [("image", "/a.png", ""), ("audio", "", "https://x/")]
+    assert len({one.key for one in (*first, *second)}) == 4

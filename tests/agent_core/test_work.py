@@ -319,6 +319,11 @@ async def test_watchers_look_again_from_time_to_time(monkeypatch: pytest.MonkeyP
     seen = len(looks)
     await asyncio.sleep(0.03)
     assert len(looks) == seen
+    turn.over = False
+    turn.work.tick()
+    turn.work.stop_timers()
+    await asyncio.sleep(0.03)
+    assert len(looks) == seen
 
 
 @pytest.mark.parametrize("comes_again", [True, False])

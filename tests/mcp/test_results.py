@@ -90,3 +90,11 @@ def test_a_failure_of_the_tool_is_one():
 
 def test_nothing_is_told_as_nothing():
     assert read_result({"content": []}, "call", 1_000).text == "The tool gave no result; it says that it was done."
+
+
+def test_what_two_calls_brought_lies_in_files_of_its_own_and_what_one_brought_twice_in_the_same() -> None:
+    picture: Json = {"type": "image", "data": "eA==", "mimeType": "image/png"}
+    raw: dict[str, Json] = {"content": [picture, picture]}
+    paths = {call: [one.path for one in read_result(raw, call, 9_000).files] for call in ("c1", "c2", "\ud800")}
+    assert len({path for one in paths.values() for path in one}) == 6
+    assert [one.path for one in read_result(raw, "c1", 9_000).files] == paths["c1"]

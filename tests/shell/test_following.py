@@ -16,7 +16,7 @@ from agent_core.tools.sandbox.ends import CommandEnd, EndCause
 from agent_core.tools.sandbox.terms import ShellTerms
 from agent_core.tools.shell import commands, watcher
 from agent_core.tools.shell.commands import KEPT_MS, TOGETHER, LiveCommand, ShellCommands
-from agent_core.tools.shell.record import OUTPUT, STOP, TOLD, CommandRecord
+from agent_core.tools.shell.record import COMMAND, OUTPUT, OWNER, STOP, TOLD, CommandRecord, encoded, put_whole
 from agent_core.tools.shell.watcher import CommandWatch
 from tests.agent_core.turns import gives
 from tests.shell.sandboxes import SMALL, put_down
@@ -54,7 +54,11 @@ def following(place: Path, told: Told | None = None, clock: FakeClock | None = N
 def command(place: Path, name: str = "c1", workspace: str = "ws", at: int = 0) -> LiveCommand:
     folder = place / "commands" / workspace / name
     folder.mkdir(parents=True)
-    return LiveCommand(folder, CommandRecord(name, "t1", "t1:1", str(place / workspace), "x", ("x",), SMALL, at))
+    return LiveCommand(folder, command_record(place, name, workspace, at))
+
+
+def command_record(place: Path, name: str, workspace: str = "ws", at: int = 0) -> CommandRecord:
+    return CommandRecord(name, "t1", "t1:1", str(place / workspace), "x", ("x",), SMALL, at)
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -98,6 +102,18 @@ async def test_a_conversation_is_told_of_an_end_once_nobody_else_can_come_to_kno
     assert (one.folder / TOLD).exists()
     await following(tmp_path, told)._tell(one, END)
     assert len(told.said) == 1, "whoever was told is not told again"
+
+
+def test_a_gateway_follows_what_the_one_before_it_had_not_told_and_nothing_else(tmp_path: Path) -> None:
+    place = tmp_path / "commands"
+    for name in ("c1", "c2", "c3"):
+        put_whole(command(tmp_path, name).folder, COMMAND, encoded(command_record(tmp_path, name)))
+    (place / "ws" / "c2" / TOLD).touch()
+    (place / "ws" / "c3" / COMMAND).write_bytes(b"half of it")
+    first, found = following(tmp_path)._found()
+    assert [record.command for _, record in found] == ["c1"]
+    assert (place / "ws" / "c1" / OWNER).read_text() == str(os.getpid())
+    assert following(tmp_path)._found()[0] == first, "the place keeps its name"
 
 
 @pytest.mark.parametrize("left_behind", [False, True])

@@ -7,6 +7,7 @@ import pytest
 from agent_core.store.database.ownership import Serves
 from agent_core.store.errors import Fenced
 from agent_core.store.sessions.asides import Fresh
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
 from tests.store.support import IDS, FakeClock, message, opened, row, turn_of
 
@@ -15,11 +16,15 @@ async def test_the_chat_goes_on_in_a_fresh_conversation_and_the_old_one_keeps_wh
     async with opened(where) as store:
         session, epoch, turn = await turn_of(store)
         waiting = await store.inbox.accept(message("waiting"))
+        await store.sessions.change(session, epoch, SessionChange(policy='{"model":"m"}'))
         for _ in range(2):  # its answer may have been lost
             assert await store.asides.set_aside(session, "damaged", "s_fresh") == Fresh("s_fresh", "chat", 1)
         (aside,) = await store.asides.all()
         assert (aside.session, aside.key, aside.words) == (session, "chat", "damaged")
         assert await store.asides.session_of("chat") == ("s_fresh", 1)
+        fresh = await store.sessions.one("s_fresh")
+        assert fresh is not None
+        assert fresh.policy == '{"model":"m"}', "what its chat has set still counts"
         assert await store.asides.session_of(f"chat~{session}") == (session, epoch + 1)
         with pytest.raises(Fenced):
             await store.turns.append(session, epoch, turn, [row(1)])

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from agent_core.store.deliveries.access import Lie, Lying
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from tests.store.support import opened, row, turn_of
 
@@ -94,3 +95,13 @@ async def test_what_is_as_it_is_wanted_is_true(store: Store) -> None:
     ]
     await store.deliveries.put(session, epoch, mended)
     assert await store.deliveries.lying(1_000) == []
+
+
+async def test_a_turn_that_was_taken_back_by_a_person_has_nothing_left_to_tell(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    text = DeliveryRow("telegram/1/7", turn, "text0", 0, 1, b"text", "h", f"{turn}/0")
+    await store.deliveries.put(session, epoch, [replace(text, state=DeliveryState.SKIPPED, gone=True, at=5)])
+    await store.turns.close(session, epoch, turn, [row(1)], "answered", 300)
+    assert [one.lie for one in await store.deliveries.lying()] == [Lie.UNTOLD]
+    await store.sessions.change(session, epoch, SessionChange(undo=turn))
+    assert await store.deliveries.lying() == []

@@ -16,19 +16,21 @@ from agent_core.limits.spend import Budget, Measure
 from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.batch.facts import Facts, Op, SessionFact
-from agent_core.store.budgets.ops import Reserve, Settle
-from agent_core.store.budgets.rows import Charge
+from agent_core.store.budgets.ops import COUNTED_ONCE_MS, Reserve, Settle, charge
+from agent_core.store.budgets.rows import BroughtFile, Charge
 from agent_core.store.database.mapping import Fact
 from agent_core.store.deliveries.ops import Act, PutDeliveries
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Conflict, Fenced, NoRoomToday, OwnedElsewhere, StoreError
 from agent_core.store.inbox.ops import Accept, Drop, Reword
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
-from agent_core.store.sessions.ops import Claim, Respond
+from agent_core.store.memory.ops import DeleteMemory, PutMemory
+from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow
+from agent_core.store.sessions.ops import Claim, Respond, change_session
 from agent_core.store.sessions.rows import SessionChange, SessionRow
 from agent_core.store.slices.rows import Right
 from agent_core.store.turns.ops import Append, Close, Start
-from agent_core.store.turns.rows import CallState, IntendedCall, JournalRow, OpeningTurn, TurnState
+from agent_core.store.turns.rows import ROWS_A_TURN, CallState, IntendedCall, JournalRow, OpeningTurn, TurnState
 from agent_core.store.webhooks.rows import HookRow
 from agent_core.tools.base import EffectClass
 
@@ -340,3 +342,118 @@ def test_a_conversation_counts_for_the_day_on_which_it_begins(known_before: bool
     key = "chat" if known_before else "another"
     Accept(replace(message(), session_key=key, new_session_id="new", charges=(begins,))).decide(known, None)
     assert (begins.key in known.pots) is not known_before
+
+
+# ------------------------------------------------------------------ what goes on
+
+
+@pytest.mark.parametrize(("tip", "follows"), [(-1, -1), (3, -1), (2, 2), (0, 0)])
+def test_a_turn_follows_the_one_that_the_conversation_shows_last_and_is_itself_the_last_then(
+    tip: int, follows: int
+) -> None:
+    known = facts()
+    Accept(message()).decide(known, None)
+    known.sessions["s"].last_number = 3
+    known.sessions["s"].change(tip=tip)
+    Start(opening(), (5,)).decide(known, None)
+    assert (known.turns["t"].row.number, known.turns["t"].row.follows) == (4, follows)
+    assert known.sessions["s"].row.tip == -1
+    close().decide(known, None)
+    change_session(known, known.sessions["s"], SessionChange(undo="t"))
+    assert known.sessions["s"].row.tip == (3 if follows < 0 else follows), "what it followed is shown last again"
+    known.sessions["s"].change(tip=1)
+    change_session(known, known.sessions["s"], SessionChange(undo="t"))
+    assert known.sessions["s"].row.tip == 1, "it is taken back already"
+
+
+@pytest.mark.parametrize(
+    ("at", "seen"), [(1_000_000 + 59_999, 1_000_000), (1_000_000 + 60_000, 1_060_000), (5, 1_000_000)]
+)
+def test_when_a_conversation_was_spoken_in_last_is_known_to_the_minute_and_never_goes_back(at: int, seen: int) -> None:
+    known = facts()
+    Accept(message()).decide(known, None)
+    known.sessions["s"].change(last_at=1_000_000)
+    Start(replace(opening(), opened_at=at), (5,)).decide(known, None)
+    assert known.sessions["s"].row.last_at == seen
+
+
+def test_who_asked_a_turn_is_named_once_however_often_they_wrote() -> None:
+    known = facts()
+    for key, person in (("m1", "ada"), ("m2", "bob"), ("m3", "ada"), ("m4", ""), ("m5", "bob")):
+        Accept(message(key, person=person)).decide(known, None)
+    Start(opening(), (5, 6, 7)).decide(known, None)
+    assert known.turns["t"].row.people == '[["bot","ada"],["bot","bob"]]'
+    close(heard=(8, 9)).decide(known, None)
+    assert known.turns["t"].row.people == '[["bot","ada"],["bot","bob"]]'
+
+
+def test_a_journal_has_as_many_rows_as_its_numbers_have_room_for() -> None:
+    known = begun()
+    known.turns["t"].last_seq = ROWS_A_TURN - 2
+    refused(Append("s", 7, "t", (row(ROWS_A_TURN - 1), row(ROWS_A_TURN))), known, Conflict, "is full")
+    Append("s", 7, "t", (row(ROWS_A_TURN - 1),)).decide(known, None)
+    refused(Append("s", 7, "t", (row(ROWS_A_TURN),)), known, Conflict, "is full")
+
+
+def test_a_message_that_is_worded_anew_counts_as_it_is_now_and_stays_as_it_was_where_there_is_no_room() -> None:
+    day = Charge("day incoming:ada", 0, 10, 30, 50)
+    known = facts()
+    Accept(message()).decide(known, None)
+    assert Reword("bot", "m1", b"longer", charges=(day,), at=7).decide(known, None)
+    assert known.pots[day.key].row.level.spent == Amount(30)
+    refused(Reword("bot", "m1", b"longer still", charges=(day,), at=8), known, NoRoomToday, "incoming:ada")
+    assert not Reword("bot", "nobody", b"x", charges=(replace(day, amount=1),), at=9).decide(known, None)
+    assert known.pots[day.key].row.level.spent == Amount(30), "what is not there counts for nothing"
+
+
+def test_a_file_counts_when_it_is_brought_anew_after_long_and_is_as_old_as_that_from_then_on() -> None:
+    file = BroughtFile("file:one:ada", 60)
+    day = Charge("day incoming:ada", 0, 10, 0, 1_000, files=(file,))
+    known, spent = facts(), list[int]()
+    first = 1_000
+    for at in (
+        first,
+        first + COUNTED_ONCE_MS,
+        first + COUNTED_ONCE_MS + 1,
+        first + 2 * COUNTED_ONCE_MS,
+        first + 9 * COUNTED_ONCE_MS,
+    ):
+        charge(known, [day], at)
+        spent.append(known.pots[day.key].row.level.spent.tokens)
+    assert spent == [60, 60, 120, 120, 180]
+    assert known.pots[file.key].row.at == first + 9 * COUNTED_ONCE_MS
+
+
+@pytest.mark.parametrize(
+    ("due", "rev", "done_to", "new"),
+    [(2_000, 3, 2_000, True), (1_000, 3, 1_000, False), (2_000, 4, 2_000, False), (2_000, 3, 1_999, False)],
+)
+def test_an_occurrence_is_claimed_with_the_message_that_comes_of_it(
+    due: int, rev: int, done_to: int, new: bool
+) -> None:
+    row = ScheduleRow("a", "reminder", "chat", "bot/1/", 1, "every 1", b"{}", 2_000, done_to=1_000, rev=2)
+    known = facts()
+    known.schedules["a"] = row
+    moved = replace(row, next_at=3_000, done_to=done_to, rev=rev)
+    claimed = Claimed(moved, OccurrenceRow("a", due, due, 1, OccurrenceOutcome.RUN, 9))
+    offer = Accept(replace(message(), claim=claimed))
+    if not new:
+        refused(offer, known, Conflict, "claimed already")
+        return
+    found = offer.decide(known, None)
+    assert known.schedules["a"] == moved
+    assert [given.row for given in known.added(t.OCCURRENCE)] == [replace(claimed.occurrence, inbox=found.inbox_id)]
+    refused(replace(offer, message=replace(offer.message, platform_key="m2")), known, Conflict, "claimed already")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_what_is_put_and_removed_in_one_batch_is_not_there_whatever_was(there: bool) -> None:
+    known, entry = facts(), ("ada", "memory", "dog")
+    if there:
+        known.memory.add(entry)
+    assert DeleteMemory(*entry).decide(known, None) is there
+    assert DeleteMemory(*entry).decide(known, True) is True, "an answer that was lost is told again"
+    PutMemory(*entry, b"Rex", 5).decide(known, None)
+    assert [given.row.value for given in known.puts[t.MEMORY].values()] == [b"Rex"]
+    assert DeleteMemory(*entry).decide(known, None) is True
+    assert (known.puts[t.MEMORY], known.memory, known.memory_gone) == ({}, set(), {entry})

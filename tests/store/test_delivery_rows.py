@@ -99,6 +99,7 @@ async def test_a_command_is_done_with_what_it_changes_and_says(store: Store) -> 
     assert [one.row for one in await store.deliveries.open()] == [told]
     usage = await store.turns.usage(session)
     assert (usage.turns, usage.input_tokens, usage.output_tokens) == (1, 12, 3)
+    assert [(await store.turns.usage(session, since)).turns for since in (300, 301)] == [1, 0]
 
 
 async def test_who_sets_one_thing_of_a_conversation_leaves_what_others_set_meanwhile(store: Store) -> None:
@@ -191,3 +192,10 @@ async def test_a_slot_that_was_taken_is_kept_for_its_time_and_not_for_an_hour_th
         assert await store.inbox.reserve("discord/1", "starts:0", 5_000) == 1_000
         clock.now -= 3_600_000
         assert await store.inbox.reserve("discord/1", "starts:0", 5_000) == 0
+
+
+async def test_what_was_shown_of_a_turn_is_listed_in_the_order_in_which_it_stands(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    for place in (3, 1, 2):
+        await store.deliveries.put(session, epoch, [replace(part(turn), part=place, place=place)])
+    assert [one.row.place for one in await store.deliveries.of(turn)] == [1, 2, 3]

@@ -6,10 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core.remembered import MemorySource
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import ForgettingJob
+from agent_core.store.people.rows import PersonRow, PersonState
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import IntendedCall
+from agent_core.store.webhooks.rows import HookRow
 from tests.store.support import IDS, message, opened, row
 
 WISH = 500
@@ -65,3 +69,45 @@ async def test_at_the_end_nothing_says_who_it_was_or_what_was_called_for_them(sq
         await store.keeping.remove(steps.end(ADA, 600))
         (job,) = await store.forgotten.jobs()
         assert (job.who, job.done_at) == ((), 600)
+
+
+def part(origin: str, number: int) -> DeliveryRow:
+    return DeliveryRow("telegram/1/7/", origin, "b", number, number, b"{}", "h", f"{origin}/{number}", at=5)
+
+
+async def test_with_a_turn_goes_what_was_shown_of_it_and_beside_it_and_nothing_of_others(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, gone = await asked(store, "chat", "ada")
+        _, _, stays = await asked(store, "chat", "bob")
+        other, other_epoch, _ = await asked(store, "other chat", "bob")
+        named = (gone, f"{gone}!note", stays, f"{stays}!note", f"{gone}x", "inbox:9")
+        await store.deliveries.put(session, epoch, [part(name, number) for number, name in enumerate(named, 1)])
+        await store.deliveries.put(other, other_epoch, [part(f"{gone}!elsewhere", 9)])
+        hooks = [HookRow(f"m{n}", "r", "turn.ended", session, turn, b"{}", 5) for n, turn in enumerate((gone, stays))]
+        await store.hooks.put(hooks)
+        assert (await store.keeping.remove_some(steps.remove_turns([gone]))).count == 1
+        left = [one.row.origin for one in await store.deliveries.open()]
+        assert sorted(left) == sorted([stays, f"{stays}!note", f"{gone}x", "inbox:9", f"{gone}!elsewhere"])
+        assert [await store.hooks.one(f"m{n}") is None for n in range(2)] == [True, False]
+        assert [len(await store.turns.journal(turn)) for turn in (gone, stays)] == [0, 2]
+
+
+async def test_what_was_decided_about_a_person_stays_without_their_name_and_what_they_kept_goes(sqlite: str) -> None:
+    states = (PersonState.PENDING, PersonState.REFUSED, PersonState.APPROVED, PersonState.ADMIN, PersonState.REVOKED)
+    async with opened(sqlite) as store:
+        for account, person in (("bot", "ada"), ("bot", "adam"), ("other", "ada")):
+            for number, state in enumerate(states):
+                row = PersonRow(f"{account}{number}", person, state, name="Ada", code="abcd", code_until=9)
+                await store.people.put(row)
+        for scope, author in (("group", "bot0/ada"), ("group2", "bot0/adam"), ("api/ada", "api/ada"), ("api/adam", "")):
+            await store.memory.put(scope, "memory", "dog", "Rex", at_ms=1, source=MemorySource(author=author))
+        await store.keeping.remove(steps.remove_the_rest([*((f"bot{n}", "ada") for n in range(5)), ("api", "ada")]))
+        left = {(one.account, one.person): (one.state, one.name, one.code) for one in await store.people.all()}
+        mine = {key: value for key, value in left.items() if key[0].startswith("bot") and key[1] == "ada"}
+        assert mine == {(f"bot{n}", "ada"): (states[n], "", "") for n in (2, 3, 4)}
+        assert {value[1:] for key, value in left.items() if key not in mine} == {("Ada", "abcd")}
+        assert len(left) == 3 + 10
+        kept = [
+            scope for scope in ("group", "group2", "api/ada", "api/adam") if await store.memory.entries(scope, "memory")
+        ]
+        assert kept == ["group2", "api/adam"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import select
 
 from agent_core.limits.budgets import Amount, Level, Pot
-from agent_core.limits.retention import DAY_MS
+from agent_core.limits.retention import DAY_MS, Keep
 from agent_core.limits.spend import Budget
-from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store import tables as t
+from agent_core.store.audit import AuditRow
+from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.keeping import pruning
 from agent_core.store.keeping.retaining import empty_message, remove_files, remove_journals, remove_sessions
 from agent_core.store.schedules.rows import ScheduleRow
@@ -175,11 +178,17 @@ async def test_what_was_undone_is_none_of_those_that_are_told(sqlite: str) -> No
             await store.turns.close(session, epoch, turn, [row(1)], "answered", 5)
             turns.append(turn)
         await store.sessions.change(session, epoch, SessionChange(undo=turns[3]))
+        assert await store.turns.told(session, 3) == [turns[1], turns[2], turns[4]]
         found = await store.retaining.conversations_of([session], 2, 0, {})
         assert found[session].first_told == 3
         await store.sessions.change(session, epoch, SessionChange(forget=True))
         found = await store.retaining.conversations_of([session], 2, 0, {})
         assert (found[session].since, found[session].first_told) == (5, 0)
+        assert await store.turns.told(session, 3) == []
+        anew = await turn_of(store)
+        assert await store.turns.told(session, 3) == [], "it is not over"
+        await store.turns.close(*anew, [row(1)], "answered", 5)
+        assert await store.turns.told(session, 3) == [anew[2]]
 
 
 async def test_a_file_that_was_sent_again_meanwhile_stays(sqlite: str) -> None:
@@ -193,3 +202,71 @@ async def test_a_file_that_was_sent_again_meanwhile_stays(sqlite: str) -> None:
         assert (await store.keeping.remove_some(remove_files([old.digest], before))).count == 0
         assert (await store.keeping.remove_some(remove_files([old.digest], clock.now + 1))).count == 1
         assert (await store.keeping.remove_some(remove_files([old.digest], clock.now + 1))).count == 0
+
+
+async def test_no_number_of_a_message_comes_again_whatever_was_removed(where: str) -> None:
+    clock, given = FakeClock(), list[int]()
+    async with opened(where, clock) as store:
+        for number in range(3):
+            kept = await store.inbox.accept(message(f"m{number}", at=clock.now))
+            await store.inbox.drop(kept.inbox_id, "over")
+            given.append(kept.inbox_id)
+            clock.now += LATER
+            await store.keeping.prune(clock.now)
+            assert await store.inbox.one(given[0]) is None or len(given) == 1
+    assert given == sorted(set(given))
+
+
+async def test_a_file_is_in_use_while_a_message_that_brings_it_waits_or_its_turn_is_open(sqlite: str) -> None:
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        _, epoch = await session_of(store)
+        kept = await store.inbox.accept(message("m", body=body(said(10), picture=True), at=clock.now))
+        clock.now += LATER
+        (file,) = await store.retaining.old_files(clock.now, 9, (0, b""))
+        assert file.digest in await store.retaining.files_in_use(clock.now, 5)
+        session, epoch, turn = await started(store, kept, epoch)
+        assert file.digest not in await store.retaining.files_in_use(clock.now, 5), "its turn has its own words"
+        await store.turns.append(session, epoch, turn, [row(1, body(said(10), picture=True))])
+        assert file.digest in await store.retaining.files_in_use(clock.now, 5)
+        await store.turns.close(session, epoch, turn, [row(2)], "answered", clock.now - LATER)
+        assert file.digest not in await store.retaining.files_in_use(clock.now, 5)
+
+
+async def test_with_a_conversation_goes_what_was_held_for_it(sqlite: str) -> None:
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        pot = Pot(Budget.PERSON, "person:ada", 0, 0)
+        sessions: list[str] = []
+        for key in ("gone", "stays"):
+            session, epoch = await session_of(store, key)
+            await store.budgets.reserve(session, epoch, f"call {key}", Amount(7), (pot,), clock.now)
+            sessions.append(session)
+        clock.now += LATER
+        await store.inbox.accept(message("newest", "newest", at=clock.now))
+        await store.keeping.prune(clock.now)
+        assert (await store.keeping.remove_some(remove_sessions(sessions[:1], clock.now))).count == 1
+        left = await store.asks.all(select(t.reservations.c.session))
+        assert [str(one[0]) for one in left] == sessions[1:]
+
+
+@pytest.mark.parametrize(
+    ("days", "left"),
+    [((1, 1, 0), (1, 1)), ((0, 0, 1), (0, 3)), ((1, 0, 0), (1, 1)), ((0, 1, 0), (1, 3))],
+)
+async def test_each_kind_is_kept_for_its_own_time(
+    days: tuple[int, int, int], left: tuple[int, int], sqlite: str
+) -> None:
+    """Messages, failures, and what was done by hand; 0: for ever. The state of an adapter that was in force then stays."""
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        then = clock.now
+        await store.deliveries.act(AuditRow("a_old", then, "with the key", "drop", "", ""))
+        for at, state in ((then, "up"), (then + 5, "down"), (then + 9, "up")):
+            await store.deliveries.note_adapter(AdapterStateRow("telegram/1", at, state))
+        clock.now += LATER
+        bodies, failures, audit = days
+        await store.keeping.prune(clock.now, Keep(bodies_days=bodies, failures_days=failures, audit_days=audit))
+        states = await store.deliveries.adapter_states(0, clock.now)
+        assert (len(await store.overview.audit(9)), len(states)) == left
+        assert states[-1].at == then + 9

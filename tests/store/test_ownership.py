@@ -430,3 +430,26 @@ async def test_a_connection_that_has_sent_half_of_a_statement_and_stopped_is_end
         await strange.execute("COMMIT")
     await busy.close()
     await strange.close()
+
+
+async def test_suspicion_goes_with_progress_since_a_turn_was_taken_up_last_and_not_with_earlier_progress(
+    sqlite: str,
+) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.turns.append(session, epoch, turn, [row(1, kind="ToolReturned")])
+    for restart in (1, 2):
+        async with opened(sqlite) as store:
+            (left,) = await store.left.turns()
+            assert left.suspicion == (0 if restart == 1 else 1)
+            (taken,) = await take_over(store)
+            assert [one.suspicion for one in await store.left.turns()] == [1]
+            seq = len(await store.turns.journal(turn))
+            await store.turns.append(session, taken.epoch, turn, [row(seq, kind="ReplyFinished")])
+            assert [one.suspicion for one in await store.left.turns()] == [1], "it may ask for the same tool again"
+    async with opened(sqlite) as store:
+        (taken,) = await take_over(store)
+        await store.turns.append(
+            session, taken.epoch, turn, [row(len(await store.turns.journal(turn)), kind="ToolReturned")]
+        )
+        assert [one.suspicion for one in await store.left.turns()] == [0]

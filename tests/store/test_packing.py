@@ -7,11 +7,23 @@ import random
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.messages import NO_LONGER_KEPT
-from agent_core.store.keeping.packing import LOOKED_AT_BYTES, MARK, Piece, missing, needed, pack, unpacked
+from agent_core.store.keeping.packing import (
+    DIGEST_BYTES,
+    LOOKED_AT_BYTES,
+    MARK,
+    RUN_MOST,
+    Piece,
+    PieceForm,
+    missing,
+    needed,
+    pack,
+    unpacked,
+)
 from agent_core.store.turns.rows import timed, untimed
 
 SMALL = st.one_of(
@@ -103,6 +115,12 @@ def test_a_conversation_that_is_sent_again_and_again_costs_what_is_new() -> None
     assert _stored(growing) < 4 * new < sum(map(len, growing)) / 20
     sliding = [orjson.dumps({"own_history": said[n : n + 40]}) for n in range(0, 360, 2)]
     assert _stored(sliding) < 3 * new < sum(map(len, sliding)) / 5
+
+
+@pytest.mark.parametrize("word", ["a", "b", "c", "d"])
+def test_a_run_has_an_end_also_where_no_element_ends_it(word: str) -> None:
+    runs = [one for one in pack(orjson.dumps([{"text": word * 40}] * 1_000)).pieces if one.form is PieceForm.RUN]
+    assert max(len(one.content) for one in runs) <= RUN_MOST * DIGEST_BYTES
 
 
 def test_a_picture_is_one_piece_whatever_it_is_sent_with() -> None:

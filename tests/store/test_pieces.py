@@ -242,3 +242,22 @@ async def test_what_comes_after_a_turn_that_was_taken_back_follows_the_one_befor
             (0, 2), (1, 1), (2, 1), (1, 2), (4, 2), (0, 0),
         ]  # fmt: skip
         assert await store.turns.told(session, 9) == turns[5:]
+
+
+async def test_a_piece_that_fills_several_gaps_of_one_body_is_there_until_the_last_is_gone(where: str) -> None:
+    def shows(times: int) -> bytes:
+        return orjson.dumps({"own_history": said(9) + said(9), **{f"picture{n}": PICTURE for n in range(times)}})
+
+    async with opened(where) as store:
+        for key, times in (("m1", 1), ("m3", 3)):
+            await store.inbox.accept(message(key, body=shows(times)))
+            await assert_counted(store)
+        assert await store.inbox.reword("bot", "m3", shows(2))
+        await assert_counted(store)
+        assert await store.inbox.reword("bot", "m3", b'"small"')
+        assert await assert_counted(store) > 0
+        found = await store.inbox.by_key("bot", "m1")
+        assert found is not None
+        assert found.body == shows(1)
+        assert await store.inbox.reword("bot", "m1", b'"small"')
+        assert await assert_counted(store) == 0

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import SessionChange
@@ -167,3 +168,19 @@ async def test_what_is_over_is_forgotten_after_a_week(where: str) -> None:
         assert await store.schedules.one("done") is None
         assert await store.schedules.occurrences("done") == []
         assert await store.schedules.one("active") is not None
+
+
+async def test_a_conversation_goes_on_in_the_moved_chat_unless_one_goes_on_there_already(store: Store) -> None:
+    there, _ = await session_of(store, "telegram/1/-1007//")
+    moved: dict[str, str] = {}
+    for old, new in (("7", "-1007"), ("8", "-1008"), ("88", "-1088")):
+        session, epoch = await session_of(store, f"telegram/1/{old}//")
+        surface = f"telegram/1/{old}/"
+        await store.deliveries.put(session, epoch, [DeliveryRow(surface, f"inbox:{old}", "b", 0, 1, b"{}", "h", old)])
+        moved[new] = session
+    for old, new in (("7", "-1007"), ("8", "-1008")):
+        await store.sessions.move_chat("telegram/1/", old, new)
+    found = [await store.sessions.by_key(f"telegram/1/{chat}//") for chat in ("-1007", "-1008", "88", "8")]
+    assert [one.session if one is not None else "" for one in found] == [there, moved["-1008"], moved["-1088"], ""]
+    shown = {one.row.surface for one in await store.deliveries.open()}
+    assert shown == {"telegram/1/-1007/", "telegram/1/-1008/", "telegram/1/88/"}

@@ -122,6 +122,17 @@ async def test_slices_change_hands_one_after_the_other(postgres: str) -> None:
         assert stores[0].node in seen.living - {one.node for one in seen.taking_part}
 
 
+async def test_what_a_living_node_has_it_gives_away_itself(postgres: str) -> None:
+    slot = account_slice("telegram/1")
+    async with nodes(postgres, 3) as (first, second, third):
+        await first.slices.divide([slot], lambda _: {slot: first.node})
+        for wanted in (second.node, third.node):
+            seen = await second.slices.divide([], lambda _, wanted=wanted: {slot: wanted})
+            assert (seen.owners[slot], seen.epochs[slot]) == (first.node, 1)
+        seen = await first.slices.divide([], lambda _: {slot: third.node})
+        assert (seen.owners[slot], seen.epochs[slot]) == (third.node, 2)
+
+
 async def test_who_has_lost_the_connection_of_an_account_moves_nothing_back(postgres: str) -> None:
     slot = account_slice("telegram/1")
     async with nodes(postgres, 2) as (first, second):

@@ -10,10 +10,22 @@ from typing import Any, cast
 import pytest
 
 from agent_core.causes import BreakCause
-from agent_core.driver.spending import Ending, PaidTurn, Sink, Spender
-from agent_core.limits.budgets import BYTES_A_TOKEN, Amount, BudgetRules, CallSpent, Level, Payer, Price, Reached
+from agent_core.driver.spending import Bill, Ending, PaidTurn, Sink, Spender
+from agent_core.limits.budgets import (
+    BYTES_A_TOKEN,
+    Amount,
+    BudgetRules,
+    CallSpent,
+    Granted,
+    Level,
+    Payer,
+    Price,
+    Reached,
+    Settled,
+)
 from agent_core.limits.spend import Budget
-from agent_core.store.store import Store
+from agent_core.signals import Spent
+from agent_core.store.store import Damaged, Fenced, Store
 from agent_core.turn.events import CallBroke, ReasoningArrived, TextArrived
 from tests.store.support import FakeClock, opened, session_of
 
@@ -142,3 +154,48 @@ async def test_what_came_is_counted_in_bytes_whatever_it_is_written_in(text: str
     await paying.ask("1", "m", 50, 100, listen, lambda _: None)
     size = len(text.encode("utf-8", "replace")) + 3
     assert seen == [CallSpent(cause=BreakCause.STALLED, input_tokens=1, cached_tokens=1, seen_bytes=size)]
+
+
+class Broken:
+    """A store whose budgets have a mistake in them; what it is told of the end of each call is noted."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.budgets, self.errors, self.settled = self, [*errors], list[tuple[str, Amount]]()
+
+    async def reserve(self, *_: object) -> Granted:
+        if self.errors:
+            raise self.errors.pop(0)
+        return Granted()
+
+    async def settle(self, _s: str, _e: int, call: str, used: Amount, *_: object, estimated: bool) -> Settled:
+        self.settled.append((call, used))
+        return Settled()
+
+
+@pytest.mark.parametrize("error", [Fenced("another's"), Damaged("odd"), KeyError("a mistake of ours")])
+async def test_who_can_hold_nothing_hears_of_it_and_waits_for_nothing(error: Exception) -> None:
+    store = Broken(error)
+    async with Spender(cast("Any", store), PRICED, FakeClock()) as spender:
+        account = PaidTurn("t", "s", 7, Payer("me", ""), nobody_told)
+        with pytest.raises(type(error)):
+            async with asyncio.timeout(10):
+                await spender.reserve(account, "1", "m", 50, 100)
+        bill = await spender.reserve(account, "2", "m", 50, 100)
+        assert isinstance(bill, Bill)
+    assert store.settled == []
+
+
+async def test_what_was_held_for_a_call_that_is_stopped_in_that_moment_is_let_go_and_what_was_paid_is_told() -> None:
+    store, told = Broken(), list[object]()
+    async with Spender(cast("Any", store), PRICED, FakeClock(), told.append) as spender:
+        account = PaidTurn("t", "s", 7, Payer("me", ""), nobody_told)
+        asked = asyncio.create_task(spender.reserve(account, "1", "m", 50, 100))
+        await asyncio.sleep(0)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        bill = await spender.reserve(account, "2", "m", 50, 100)
+        assert isinstance(bill, Bill)
+        await spender.settle(bill, CallSpent(input_tokens=10, output_tokens=7))
+    assert sorted(store.settled, key=lambda one: one[0]) == [("t:7:1", Amount()), ("t:7:2", Amount(17))]
+    assert told == [Spent(model="m", tokens=17, nanos=0, estimated=False)]

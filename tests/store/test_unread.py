@@ -177,3 +177,17 @@ def test_whatever_a_person_writes_can_be_stored(text: str) -> None:
         assert "\x00" not in one
         assert one.encode().decode() == one
         assert len(one) == len(text)
+
+
+async def test_what_was_given_up_waits_for_another_version_and_what_is_done_for_none(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        assert await store.unread.keep(ROW, ("updates", "1"))
+        assert not await store.unread.keep(ROW, ("updates", "2")), "it is kept already"
+        assert await store.inbox.cursor("telegram/7", "updates") == "2"
+        for state, waits in (
+            (UnreadState.WAITING, ["1.0", "1.1"]),
+            (UnreadState.GIVEN_UP, ["1.1"]),
+            (UnreadState.DONE, []),
+        ):
+            await store.unread.change(replace(ROW, state=state))
+            assert [version for version in ("1.0", "1.1") if await store.unread.waiting(version)] == waits

@@ -11,13 +11,13 @@ from typing import Any, TypeVar, cast
 
 import pytest
 from sqlalchemy import Connection, update
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from agent_core.bell import Bell
 from agent_core.store import tables as t
 from agent_core.store.database import writer
 from agent_core.store.database.lines import PAGE_BYTES, Line
-from agent_core.store.database.writer import BATCH_OPS, QUEUE_OPS, Writer
+from agent_core.store.database.writer import BATCH_OPS, MOMENT_TRIES, QUEUE_OPS, Writer
 from agent_core.store.inbox.ops import Accept
 from agent_core.store.inbox.rows import Accepted
 from agent_core.store.keeping.checking import check
@@ -360,6 +360,22 @@ async def test_a_defect_in_a_lone_transaction_goes_to_its_caller_and_the_writer_
         with pytest.raises(ZeroDivisionError):
             await store.writer.alone(broken)
         await store.check()
+
+
+async def test_who_is_outrun_by_others_again_and_again_is_told_so_in_the_end(where: str) -> None:
+    tries = 0
+
+    def outrun(_: Connection) -> None:
+        nonlocal tries
+        tries += 1
+        if tries <= 4 * MOMENT_TRIES:
+            raise IntegrityError("INSERT", None, ValueError("a key that another node has written"))
+
+    async with opened(where) as store:
+        with pytest.raises((IntegrityError, Rejected, Conflict)):
+            await store.writer.alone(outrun)
+        assert tries == MOMENT_TRIES
+        await store.inbox.accept(message("after"))
 
 
 async def test_an_unknown_session_is_a_conflict_in_words(where: str) -> None:

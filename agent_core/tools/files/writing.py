@@ -415,17 +415,17 @@ def plan_edit(arguments: Mapping[str, Json], found: Found | None) -> Planned:
         raise PathRefused(f"{path} has {found.state.size} bytes; files of up to {EDIT_BYTES} bytes can be edited.")
     if b"\0" in found.head:
         raise PathRefused(f"{path} is not a text file ({len(found.head)} bytes).")
-    text = found.head.decode("utf-8", "replace")
-    count = text.count(old)
+    here, put = old.encode("utf-8", "surrogatepass"), _bytes(new)  # bytes: not all of it may be UTF-8
+    count = found.head.count(here)
     if not count:
         raise PathRefused(f"The old text does not occur in {path}. Read the file and copy the text exactly.")
     everywhere = arguments.get("everywhere") is True
     if count > 1 and not everywhere:
         raise PathRefused(f"The old text occurs {count} times in {path}. Give more of it, or set everywhere to true.")
-    size = len(text) + count * (len(new) - len(old))
+    size = len(found.head.decode("utf-8", "replace")) + count * (len(new) - len(old))
     if size > WRITE_CHARS:
         raise PathRefused(f"{path} would have {size} characters then; at most {WRITE_CHARS} can be written at once.")
-    return Planned(_bytes(text.replace(old, new)), places=count)
+    return Planned(found.head.replace(here, put), places=count)
 
 
 def says_edit(arguments: Mapping[str, Json], change: Change) -> ToolOutcome:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from agent_core.jsonvalue import Json
@@ -33,6 +32,8 @@ from agent_core.tools.mcp.terms import REPEAT, class_of, reach_of
 
 BEAT_SECONDS = 0.25
 """Progress is shown this often at most, however often a server tells it."""
+AWAY_SECONDS = 5.0
+"""While the storage is away, it is tried this often to say that a late answer has come."""
 
 
 class McpTool:
@@ -92,11 +93,7 @@ class McpTool:
             return answer
 
         async def late(raw: Mapping[str, Json]) -> None:
-            """What is known in the end of a call of which it was said that nobody knows: its conversation is told."""
-            result = read_result(raw, context.call, self._result_chars)
-            title = late_title(spec.name, failed=result.failed)
-            with suppress(StorageUnavailable):
-                await self._follow_ups.begin(context.turn, f"{context.key}:late", title, result.text)
+            await self._tell_late(raw, context)
 
         if context.again and not self._safe:
             return begun_before(spec.name)
@@ -121,6 +118,19 @@ class McpTool:
         facts: dict[str, Json] = {"server": self._server.terms.name, "files": len(result.files)}
         notes = "".join(f"\n[{one}]" for one in dict.fromkeys(unasked))
         return ToolOutcome(status, f"{result.text}{notes}{words}", result.left_out_chars, facts)
+
+    async def _tell_late(self, raw: Mapping[str, Json], context: ToolContext) -> None:
+        """What is known in the end of a call of which it was said that nobody knows: its conversation is told."""
+        result = read_result(raw, context.call, self._result_chars)
+        words = f"{result.text}{await _kept(result, context)}"
+        title = late_title(self._spec.name, failed=result.failed)
+        while True:
+            try:
+                await self._follow_ups.begin(context.turn, f"{context.key}:late", title, words)
+            except StorageUnavailable:
+                await asyncio.sleep(AWAY_SECONDS)
+            else:
+                return
 
 
 def late_title(tool: str, *, failed: bool) -> str:

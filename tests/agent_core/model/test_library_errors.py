@@ -15,7 +15,7 @@ from aiohttp import client_exceptions, http_exceptions
 from typing_extensions import override
 
 from agent_core.failures.remedies import CAUSE_TO_FAILURE, Failure
-from agent_core.model.client import ModelClient, ModelRequest, Sink
+from agent_core.model.client import ASK_AGAIN_SECONDS, ModelClient, ModelRequest, Sink
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.transport import ModelLine
 from agent_core.ports import SystemClock
@@ -23,6 +23,7 @@ from agent_core.settings import Route
 from agent_core.text.redaction import Redactor
 from agent_core.turn.events import CallBroke, Event, ReplyFinished
 from tests.agent_core.model.test_client import delta, upstream, writes
+from tests.store.support import FakeClock
 
 HI = delta('"content": "Hi"')
 BAD_HEADS = {
@@ -115,9 +116,11 @@ class _Transport(httpx2.AsyncBaseTransport):
 
     def __init__(self, error: Exception) -> None:
         self._error = error
+        self.asked = 0
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked += 1
         raise self._error
 
 
@@ -197,6 +200,21 @@ async def test_a_list_of_models_that_is_no_http_is_a_name_that_is_not_known(monk
         assert await client.model_names() == {"up": "default"}
     finally:
         await client.aclose()
+
+
+async def test_an_endpoint_that_did_not_list_its_models_is_asked_again_in_a_minute_and_not_before(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    transport, clock = _Transport(OSError("not now")), FakeClock()
+    monkeypatch.setattr(openai, "DefaultAioHttpClient", _client(transport))
+    client = ModelClient((Endpoint("up", "http://127.0.0.1:1/v1", (Credential("k", "s"),), ()),), clock, Redactor())
+    asked: list[int] = []
+    for seconds in (0, 0, ASK_AGAIN_SECONDS - 1, 1):
+        clock.now += round(seconds * 1000)
+        assert await client.model_names() == {"up": "default"}
+        asked.append(transport.asked)
+    await client.aclose()
+    assert asked[0] == asked[1] == asked[2] < asked[3]
 
 
 async def test_an_address_that_cannot_be_read_is_told_as_one():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +74,16 @@ def test_calls_are_read_as_they_were_made_however_they_are_numbered_named_and_cu
     payloads = [json.dumps({"choices": [{"delta": {"tool_calls": [entry]}}]}).encode() for entry in entries]
     events = [event for payload in payloads for event in reader.feed([payload], 0)] + reader.finish(0)
     assert calls(events) == made
+
+
+@pytest.mark.parametrize("name", [*TOOLS, "another"])
+def test_a_name_that_may_go_on_is_not_taken_before_it_is_whole(name: str) -> None:
+    for cut in range(1, len(name)):
+        reader = ChunkReader(1, (), parse_text_calls=True, offered=TOOLS if name in TOOLS else (*TOOLS, name))
+        functions = [{"name": name[:cut]}, {"name": name[cut:]}, {"arguments": "{}"}]
+        chunks = [{"choices": [{"delta": {"tool_calls": [{"index": 0, "function": one}]}}]} for one in functions]
+        events = [event for chunk in chunks for event in reader.feed([json.dumps(chunk).encode()], 0)]
+        assert calls(events + reader.finish(0)) == [(name, "{}")]
 
 
 def test_of_several_replies_to_one_question_the_calls_of_one_are_taken() -> None:

@@ -15,6 +15,7 @@ from agent_core.messages import THOUGHTS, Message, carried_thoughts
 from agent_core.model.manners import POLITE, Manners
 from agent_core.model.stream.chunks import ChunkReader
 from agent_core.model.thinking import KEPT_BYTES, SKIP, with_thoughts
+from agent_core.turn.events import ToolCallNamed
 from agent_core.turn.transcript import problems
 
 SIGNATURE = "EqoBCkgIARABGAIiQL2UoU0b1OHYi+/=\t\u00e9"
@@ -76,9 +77,29 @@ def test_plain_thoughts_go_back_in_their_own_field_with_calls() -> None:
         assert set(message) == {"role", "content", "tool_calls", name}
 
 
+@pytest.mark.parametrize("pieces", [1, 4_000, 8_100])
+def test_a_call_at_the_end_of_a_long_thought_is_found(pieces: int) -> None:
+    """Some models call in their thoughts, and say nothing else."""
+    reader = ChunkReader(1, (), parse_text_calls=True, offered=("read",))
+    call = '<tool_call>{"name": "read", "arguments": {}}</tool_call>'
+    for text in (*["so I think of something else. "] * pieces, call, *["\n"] * 200):
+        reader.feed([json.dumps({"choices": [{"delta": {"reasoning_content": text}}]}).encode()], 0)
+    reader.feed([b'{"choices": [{"delta": {}, "finish_reason": "stop"}]}'], 0)
+    found = reader.finish(0)
+    assert [one.name for one in found if isinstance(one, ToolCallNamed)] == ["read"]
+
+
 def test_a_turn_without_calls_gives_none_back() -> None:
     """The API of R1 refused them, and its successors ignore them."""
     assert set(sent([{"reasoning_content": "hm"}], calls=0)) == {"role", "content"}
+
+
+@given(st.permutations(range(4)), st.sets(st.integers(0, 5)))
+def test_what_came_with_a_call_goes_back_with_that_call(order: list[int], had: set[int]) -> None:
+    brought: dict[str, Json] = {"calls": {str(index): {"of": index} for index in order if index in had}}
+    ids = {index: f"c{index}" for index in range(3)}  # the last one was no call in the end
+    carried = carried_thoughts("up", "m", "", brought, ids)
+    assert carried["calls"] == {f"c{index}": {"of": index} for index in range(3) if index in had}
 
 
 def test_pieces_of_details_are_one_and_unchanged() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.builtin.fetch import FetchUrl
+from agent_core.tools.builtin import fetch as fetching
+from agent_core.tools.builtin.fetch import FetchUrl, NotAllowed, _Page
 from agent_core.tools.web.addresses import refusal
 from agent_core.tools.web.pages import readable
 from agent_core.workers.pool import Workers
@@ -65,6 +67,46 @@ async def test_a_page_comes_as_text_with_its_links():
         assert "Hi" in outcome.text
         assert f"link (http://127.0.0.1:{port}/b)" in outcome.text
         assert "bad()" not in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://user:word@example.org/", "a user name or a password"),
+        ("https://user@example.org/", "a user name or a password"),
+        ("https://:word@example.org/", "a user name or a password"),
+        ("ftp://example.org/", "Only http and https"),
+        ("https:///x", "names no host"),
+        ("https://2130706433/", "a number and no name"),
+        ("https://127.0.0.1/", "Only public addresses"),
+    ],
+)
+async def test_an_address_that_is_not_read_is_told_why_before_anybody_is_asked(url: str, words: str) -> None:
+    outcome = await FetchUrl(Workers()).run({"url": url}, CONTEXT)
+    assert outcome.status is ToolStatus.FAILED
+    assert words in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "called"),
+    [
+        ("8.8.8.8", 443, True),
+        ("8.8.8.8", 25, False),
+        ("8.8.8.8", 22, False),
+        ("10.0.0.1", 443, False),
+        ("no address", 443, False),
+    ],
+)
+def test_each_address_is_judged_with_its_port_when_it_is_dialled_wherever_it_came_from(
+    address: str, port: int, called: bool
+) -> None:
+    tool = FetchUrl(Workers())
+    info = (socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))
+    if called:
+        tool._socket(info).close()
+        return
+    with pytest.raises(NotAllowed):
+        tool._socket(info)
 
 
 async def test_limits_and_failures_are_told():
@@ -185,3 +227,20 @@ def test_an_address_that_is_refused_is_refused_under_its_ipv6_names_too(number: 
 @given(st.text(max_size=300))
 def test_no_page_breaks_the_reader(html: str):
     readable(html, "http://example.org/")
+
+
+@pytest.mark.parametrize(
+    ("status", "read"), [(200, True), (203, True), (399, True), (400, False), (404, False), (503, False)]
+)
+async def test_a_page_that_was_not_there_is_told_with_what_it_says_and_was_not_read(
+    status: int, read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def text(*_: object, **__: object) -> ToolOutcome:
+        return ToolOutcome(ToolStatus.OK, "some words", facts={"chars": 10})
+
+    monkeypatch.setattr(fetching, "outside", text)
+    page = _Page("https://example.org/", status, "text/html", "", "", b"")
+    outcome = await FetchUrl(Workers())._read(page, CONTEXT)
+    assert outcome.status is (ToolStatus.OK if read else ToolStatus.FAILED)
+    assert outcome.text == f"HTTP {status}, text/html, https://example.org/\n\nsome words"
+    assert outcome.facts == {"status": status, "chars": 10}

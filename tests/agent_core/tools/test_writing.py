@@ -8,6 +8,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,6 +214,54 @@ async def test_a_file_keeps_its_mode_and_has_a_largest_size(tmp_path: Path) -> N
     first = await over.run(again=True)
     assert (first.status, file.read_text()) == (ToolStatus.OK, "small")
     assert await over.run(again=True) == first
+
+
+async def test_a_file_takes_the_place_of_another_when_all_of_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    did, synced, replaced = list[str](), os.fsync, os.replace
+
+    def sync(number: int) -> None:
+        did.append(f"synced {os.fstat(number).st_size}")
+        synced(number)
+
+    def put(*what: Any, **more: Any) -> None:
+        did.append("replaced")
+        replaced(*what, **more)
+
+    monkeypatch.setattr("agent_core.tools.files.writing.os.fsync", sync)
+    monkeypatch.setattr("agent_core.tools.files.writing.os.replace", put)
+    placed(tmp_path, "old")
+    call = Call(tmp_path, "write_file", {"path": "a/f.txt", "content": "x" * 5_000})
+    await call.prepare()
+    assert (await call.run()).status is ToolStatus.OK
+    assert "synced 5000" in did[: did.index("replaced")]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [b"f\xfcr \xe9t\xe9", b"\xff\xfe", b"caf\xc3", b"\xed\xa0\x80", "ein Gruß, 好, \ufffd".encode(), b"a\r\nb\rc"],
+)
+async def test_an_edit_changes_the_place_that_it_names_and_not_a_byte_beside_it(tmp_path: Path, rest: bytes) -> None:
+    file = placed(tmp_path, "")
+    file.write_bytes(rest + b"\none two three\n" + rest)
+    call = Call(tmp_path, "edit_file", EDIT)
+    await call.prepare()
+    assert (await call.run()).status is ToolStatus.OK
+    assert file.read_bytes() == rest + b"\none 2 three\n" + rest
+
+
+@pytest.mark.parametrize(("everywhere", "left"), [(False, "two and two"), (True, "2 and 2")])
+async def test_of_several_places_none_is_taken_unless_all_are_meant(
+    tmp_path: Path, everywhere: bool, left: str
+) -> None:
+    file = placed(tmp_path, "two and two")
+    call = Call(tmp_path, "edit_file", {**EDIT, "everywhere": everywhere})
+    await call.prepare()
+    outcome = await call.run()
+    assert outcome.status is (ToolStatus.OK if everywhere else ToolStatus.FAILED)
+    assert ("2 places replaced" if everywhere else "occurs 2 times") in outcome.text
+    assert file.read_text() == left
 
 
 async def test_a_call_of_an_older_version_that_put_nothing_down_is_not_begun_again(tmp_path: Path) -> None:

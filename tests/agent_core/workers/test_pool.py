@@ -8,11 +8,14 @@ import signal
 import sys
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent_core.jsonvalue import Json
+from agent_core.workers.child import _worn
+from agent_core.workers.confines import OWN
 from agent_core.workers.pool import Job, Workers, WorkerTrouble, WorkFailed
 
 PATIENCE = 30.0
@@ -173,6 +176,62 @@ async def test_who_finds_a_long_line_is_told_at_once_and_a_place_that_is_given_u
         after = asyncio.create_task(workers.run(job("echo"), {}))
         await running
         await after
+
+
+async def test_a_place_that_is_given_up_in_the_moment_of_being_given_is_taken_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async def works(*_: object) -> Json:
+        await may_end.wait()
+        return None
+
+    def left(of: Workers, owner: object) -> None:
+        leave(of, owner)
+        if not waiting.done() and not waiting.cancelling():
+            waiting.cancel()  # it has a worker by now, and does not know yet
+
+    leave, may_end = Workers._leave, asyncio.Event()
+    monkeypatch.setattr(Workers, "_run", works)
+    workers = Workers(1)
+    running, waiting, after = (asyncio.create_task(workers.run(job("echo"), {})) for _ in range(3))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    monkeypatch.setattr(Workers, "_leave", left)
+    may_end.set()
+    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(after, 5)
+    assert waiting.cancelled()
+    await workers.aclose()
+
+
+async def test_a_line_has_an_end_and_moves_on_in_its_order(monkeypatch: pytest.MonkeyPatch):
+    served: list[str] = []
+
+    async def works(_workers: Workers, work: Job, *_: object) -> Json:
+        served.append(work.target)
+        await may_end.wait()
+        return None
+
+    may_end = asyncio.Event()
+    monkeypatch.setattr(Workers, "_run", works)
+    workers = Workers(1, line=2)
+    asked = [asyncio.create_task(workers.run(Job(f"j{number}", 9), {})) for number in range(3)]
+    await asyncio.sleep(0)
+    for _ in range(3):
+        with pytest.raises(WorkFailed) as failed:
+            await asyncio.wait_for(workers.run(Job("one too many", 9), {}), 5)
+        assert failed.value.trouble is WorkerTrouble.BUSY
+    may_end.set()
+    await asyncio.wait_for(asyncio.gather(*asked), 5)
+    assert served == ["j0", "j1", "j2"]
+    await workers.aclose()
+
+
+@pytest.mark.parametrize(
+    ("open_files", "memory_bytes", "worn"), [(10**6, 2**60, False), (2, 2**60, True), (10**6, 2**20, True)]
+)
+def test_a_worker_is_worn_when_half_of_what_it_may_have_is_gone(open_files: int, memory_bytes: int, worn: bool):
+    assert _worn(replace(OWN, open_files=open_files, memory_bytes=memory_bytes)) is worn
 
 
 async def test_closing_ends_what_runs_and_what_waits_and_takes_nothing_more():
