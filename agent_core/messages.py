@@ -69,22 +69,28 @@ class ToldConversation(Sequence[Message]):
     In the beginning there is plain text alone: nothing beside it, and no thoughts.
     """
 
-    def __init__(self, begun: bytes, rest: Sequence[Message]) -> None:
-        """`begun` are messages with a comma between them, without brackets; empty if there are none."""
+    def __init__(self, begun: Sequence[bytes], rest: Sequence[Message]) -> None:
+        """`begun` are messages with a comma between them, without brackets, and none of it is empty."""
         self._begun = begun
         self.rest = rest
 
-    @functools.cached_property
+    @property
     def encoded(self) -> bytes:
-        """All of it as a JSON array."""
-        rest = orjson.dumps(list(self.rest))
-        if not self._begun:
-            return rest
-        return b"".join((b"[", self._begun, b"," if self.rest else b"", memoryview(rest)[1:]))
+        """All of it as a JSON array. Made anew each time it is asked for: a request is sent once, and its stream would hold it until the end."""
+        return b"".join((b"[", b",".join(self._parts()), b"]"))
+
+    @property
+    def size(self) -> int:
+        """How many bytes it is as a JSON array."""
+        parts = self._parts()
+        return sum(map(len, parts)) + max(len(parts), 1) + 1
+
+    def _parts(self) -> list[bytes]:
+        return [*self._begun, orjson.dumps(list(self.rest))[1:-1]] if self.rest else [*self._begun]
 
     @functools.cached_property
     def _all(self) -> list[Message]:
-        return [*orjson.loads(b"[" + self._begun + b"]"), *self.rest]
+        return [*orjson.loads(b"[" + b",".join(self._begun) + b"]"), *self.rest]
 
     @override
     def __len__(self) -> int:

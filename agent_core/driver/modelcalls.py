@@ -310,7 +310,7 @@ class ModelCaller:
         """The conversation of one call."""
         assert turn.opened is not None
         own = turn.opened.own_history is not None
-        begun = b"" if own else self._begun()
+        begun = [] if own else self._begun()
         if turn.compacted is not None or begun is None or not (own or _asked_by_person(turn)):
             history, elide_over = self._past(turn)
             return request_messages("", history, turn, effect, elide_results_over=elide_over)
@@ -318,17 +318,16 @@ class ModelCaller:
             self._rounds = self._rounds or RoundsOver()
             rounds, many = self._rounds.told(turn, lambda: self._past(turn)[0] if own else ())
             if many:
-                told = b",".join([part for part in (begun, rounds) if part])
-                return ToldConversation(told, later_messages(turn, many, effect))
+                return ToldConversation([*begun, rounds], later_messages(turn, many, effect))
         return ToldConversation(begun, request_messages("", self._past(turn)[0] if own else (), turn, effect))
 
-    def _begun(self) -> bytes | None:
+    def _begun(self) -> list[bytes] | None:
         """What stands before a turn of the session as it is sent; None if that has to be put together anew."""
         sent = self.memory.sent
         if sent is None:
             return None
         system = orjson.dumps(self._system())[1:-1]
-        return b",".join([part for part in (system, sent) if part])
+        return [part for part in (system, sent) if part]
 
     def _system(self) -> list[Message]:
         """What the gateway puts before everything, with the summary of what is not told any more."""

@@ -40,8 +40,8 @@ Group = list[Message]
 
 def estimate_tokens(messages: Sequence[Message], extra_bytes: int = 0) -> int:
     """About how many tokens `messages` are: their JSON bytes ÷ 3.6, plus a tenth as a margin."""
-    encoded = messages.encoded if isinstance(messages, ToldConversation) else orjson.dumps(list(messages))
-    return round((len(encoded) + extra_bytes) / 3.6 * 1.1)
+    size = messages.size if isinstance(messages, ToldConversation) else len(orjson.dumps(list(messages)))
+    return round((size + extra_bytes) / 3.6 * 1.1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import orjson
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, beside_words
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
-from agent_core.records import dataclass
+from agent_core.records import NONE, dataclass
 from agent_core.retry import TOOLS_LEFT_OUT
 
 KEPT_SECONDS = 3_600.0
@@ -84,7 +84,7 @@ def kind_of(messages: Sequence[Message]) -> frozenset[str]:
             kind = part.get("type") if isinstance(part, dict) else None
             if isinstance(kind, str) and kind in _MEDIA:
                 found.add(kind)
-    return frozenset(found)
+    return frozenset(found or NONE)
 
 
 def own_words(refusal: Json, messages: Sequence[Message]) -> Json:

@@ -232,6 +232,8 @@ class Door(asyncio.Protocol):
                 found.__class__ = LeanServing
                 cast("LeanServing", found).begin()
             found.connection_made(transport)
+            if isinstance(found, web.RequestHandler):
+                found.keep_alive(True)  # ends its timer: whoever sends nothing is cut by the keeper
 
     def data_received(self, data: bytes) -> None:
         if self.inner is None or self.standing.stage is ConnectionStage.REFUSED:

@@ -14,7 +14,6 @@ night out, or not, depending on from where one looks: so the library says.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Mapping
@@ -26,6 +25,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 
 from agent_core.records import dataclass
+from agent_core.text.nearest import nearest
 from agent_core.text.patterns import late
 from agent_core.text.tongue import moment_form, speak, speak_many
 
@@ -122,8 +122,7 @@ def zone_named(words: str) -> str:
     by_city = {name.rpartition("/")[2]: name for name in sorted(known, reverse=True) if "/" in name}
     near = known.get(plain) or known.get(by_city.get(plain, ""))
     if near is None and LONGEST_LETTERS < len(plain) <= LONGEST_NAME:
-        close = difflib.get_close_matches(plain, known, 1, 0.8)
-        close = close or [by_city[one] for one in difflib.get_close_matches(plain, by_city, 1, 0.8)]
+        close = nearest(plain, known, least=0.8) or [by_city[one] for one in nearest(plain, by_city, least=0.8)]
         near = known[close[0]] if close else None
     raise NoSuchZone(words, near or "")
 

@@ -133,7 +133,8 @@ def test_a_past_that_is_sent_as_it_lies_is_what_would_be_put_together_anew(past:
     if sent is None or not rest or rest[0].get("role") != "user":
         return
     anew = alternating(repaired([*(message for one in past for message in one), *now]))
-    conversation = ToldConversation(sent, rest)
+    conversation = ToldConversation([sent] if sent else [], rest)
+    assert len(conversation.encoded) == conversation.size
     assert list(conversation) == orjson.loads(conversation.encoded) == anew
     assert estimate_tokens(conversation) == estimate_tokens(anew)
 
@@ -162,6 +163,14 @@ def test_what_is_told_is_counted_and_known_for_what_it_is(turns: list[tuple[int,
         assert memory.size == sum(len(orjson.dumps(one)) - 2 for one, _ in told)
 
 
+def test_what_was_sent_is_not_kept_while_the_answer_streams():
+    """It may be a megabyte, and orjson takes four kilobytes for the shortest."""
+    conversation = ToldConversation([], [{"role": "user", "content": "hello"}])
+    estimate_tokens(conversation)
+    sent = conversation.encoded
+    assert sys.getrefcount(sent) == 2, "beside this name and the call"
+
+
 def test_a_long_past_is_told_by_as_few_calls_as_a_short_one():
     def calls(turns: int) -> int:
         memory = SessionMemory(500)
@@ -178,7 +187,7 @@ def test_a_long_past_is_told_by_as_few_calls_as_a_short_one():
             memory.take(ToldTurn(group(turns, 10)))
             sent = memory.sent
             assert sent is not None
-            assert ToldConversation(sent, [{"role": "user", "content": "and now"}]).encoded
+            assert ToldConversation([sent], [{"role": "user", "content": "and now"}]).encoded
         finally:
             sys.setprofile(None)
         return counted

@@ -94,7 +94,7 @@ def test_what_is_over_and_what_came_behind_it_are_the_whole(
         told, since = rounds.told(turn, lambda: past)
         anew = request_messages("", past, turn, effect)
         conversation = (
-            ToldConversation(told, later_messages(turn, since, effect)) if since else ToldConversation(b"", anew)
+            ToldConversation([told], later_messages(turn, since, effect)) if since else ToldConversation([], anew)
         )
         assert orjson.loads(conversation.encoded) == list(conversation) == anew
         for one in orjson.loads(b"[%b]" % told):
@@ -128,7 +128,7 @@ def test_a_late_round_is_told_by_as_few_calls_as_an_early_one():
 
         def ask() -> bytes:
             told, since = rounds.told(turn, list)
-            return ToldConversation(told, later_messages(turn, since, effect)).encoded
+            return ToldConversation([told], later_messages(turn, since, effect)).encoded
 
         return calls_of(ask)
 

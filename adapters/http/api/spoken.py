@@ -58,7 +58,7 @@ class Spoken:
         self._kinds = _KINDS[apart, ours]
         self._acts: dict[str, str] = {}
         self._said: dict[str, GrowingText] = {}
-        self._told: frozenset[str] = NONE
+        self._told: tuple[str, ...] = ()
 
     def new(self, view: View) -> list[TextPiece]:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
@@ -109,7 +109,7 @@ class Spoken:
 
     def _paragraph(self, key: str, text: str) -> str:
         before = "\n\n" if self._told and not self._apart else ""
-        self._told |= {key}
+        self._told += (key,)
         return f"{before}{text}"
 
 
