@@ -59,6 +59,7 @@ async def _gets_a_word(home: Path) -> None:
     async with telegram_harness(home) as platform:
         ada = platform.person("Ada")
         chat = platform.private(ada)
+        platform.fake.world._next_message = 1_000  # what is stored came before
         async with process(platform, **BUDGET):
             platform.say(chat, ada, "say all the same")
             await platform.until(
