@@ -150,7 +150,12 @@ def test_what_is_told_is_counted_and_known_for_what_it_is(turns: list[tuple[int,
     summary, summed, since = "", False, 0
     for number, (size, foreign, wrote, kept) in enumerate(turns):
         if wrote:
-            summary, summed, since, told = f"{wrote} {number}", foreign, 0, told[len(told) - kept :] if kept else []
+            summary, summed, since, told = (
+                f"{wrote} {number}",
+                foreign,
+                0,
+                told[max(0, len(told) - kept) :] if kept else [],
+            )
         told.append((group(number, size), foreign))
         since += 1
         if most is not None:

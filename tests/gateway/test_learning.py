@@ -49,7 +49,10 @@ def learning(troubles: Troubles, asked: Any = None) -> Learning:
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(of_learning, "stalls_of", lambda rows, _: rows)
+    def as_they_are(rows: object, _: object) -> object:
+        return rows
+
+    monkeypatch.setattr(of_learning, "stalls_of", as_they_are)
 
 
 async def test_a_conversation_of_ours_is_asked_for_its_troubles_again_when_it_had_some_or_was_somebody_elses() -> None:
@@ -92,7 +95,10 @@ async def test_what_went_wrong_while_it_could_not_be_compared_is_compared_later(
 
 
 async def test_only_models_that_turns_ask_and_the_gateway_itself_are_anybodys_concern() -> None:
-    one = learning(Troubles(), lambda endpoint, model: (endpoint, model) == ("host", "m"))
+    def asked(endpoint: str, model: str) -> bool:
+        return (endpoint, model) == ("host", "m")
+
+    one = learning(Troubles(), asked)
     concerns = cast("Any", one)._concerns
     assert [concerns(*each) for each in (("host", "m"), ("host", "old"), ("gone", "m"), (OURSELVES, "t1, set aside"))] == [
         True, False, False, True,

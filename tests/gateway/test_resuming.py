@@ -140,9 +140,10 @@ def steered_item(event: Steered) -> Any:
     return PersonItem(event.input, event.inbox)
 
 
+@pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("too_late", [False, True])
 async def test_a_message_that_is_set_aside_waits_no_more_and_its_chat_is_told_unless_it_was_taken(
-    *, too_late: bool
+    *, too_late: bool, killed: bool
 ) -> None:
     left = Left()
     left.too_late = too_late
@@ -151,12 +152,13 @@ async def test_a_message_that_is_set_aside_waits_no_more_and_its_chat_is_told_un
         world.queues.own(queue, "a", 1)
         for number in (1, 2):
             world.runner.add(queue, message("a", number))
-        await resuming(world, left).set_aside_message(row(1), "k", 1)
+        await resuming(world, left).set_aside_message(row(1), "k", 1, killed=killed)
         assert [one.inbox_id for one in queue.waiting] == [2]
         assert queue.blocked, "what waited behind it is not known yet"
         queue.blocked = False
-    assert left.dropped == ([] if too_late else [(1, SET_ASIDE)])
-    assert left.told == ([] if too_late else [(1, NotStarted.QUARANTINED)])
+    why, said = (SET_ASIDE, NotStarted.QUARANTINED) if killed else (inbox.NOT_OPENED, NotStarted.NOT_OPENED)
+    assert left.dropped == ([] if too_late else [(1, why)])
+    assert left.told == ([] if too_late else [(1, said)])
 
 
 def journal(told_at: int) -> list[tuple[str, bytes]]:
@@ -191,5 +193,5 @@ async def test_what_a_turn_that_is_set_aside_has_shown_is_known_when_it_ends_and
         made = resuming(world, left)
         cast("Any", made)._closer = SimpleNamespace(close=close)
         cast("Any", left).outlet = gives(None)
-        await made.set_aside_turn(OpenTurn("t1", "a", 2), 3)
+        await made.set_aside_turn(OpenTurn("t1", "a", 2), 3, SET_ASIDE)
     assert ended == [[[1]]], "of its own messages, before it ends"

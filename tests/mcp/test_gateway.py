@@ -204,8 +204,12 @@ def test_where_no_server_is_configured_a_list_and_a_login_say_so(
     """With and without the package that speaks the protocol: there is nobody to speak with."""
     monkeypatch.setenv("OUTSPOKEN_HOME", str(tmp_path))
     if not there:
-        monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-        monkeypatch.setattr("gateway.operate.servers.find_spec", lambda _: None)
+
+        def nowhere(_: str) -> None:
+            return None
+
+        monkeypatch.setattr("importlib.util.find_spec", nowhere)
+        monkeypatch.setattr("gateway.operate.servers.find_spec", nowhere)
     found = CliRunner().invoke(cli, ["mcp", "list"])
     assert (found.exit_code, found.output) == (0, "No server is configured: see docs/mcp.md.\n")
     refused = CliRunner().invoke(cli, ["mcp", "login", "cellar"])

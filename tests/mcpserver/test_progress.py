@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -23,7 +23,7 @@ async def test_it_is_told_at_a_pace_and_what_is_pressing_at_once(monkeypatch: py
         serving, "asyncio", SimpleNamespace(get_running_loop=lambda: SimpleNamespace(time=lambda: now[0]))
     )
     context: Any = SimpleNamespace(session=SimpleNamespace(report_progress=report_progress))
-    progress = _Progress(cast("Any", context))
+    progress = _Progress(context)
     await progress.heard("first")
     await progress.heard("too soon")
     await progress.heard(INTERRUPTED)

@@ -296,7 +296,7 @@ class Process:
                     cluster.ids,
                 )
             )
-            hub.keep(keeper.run())
+            hub.keep(keeper.run, "keeper")
             for name, work in ((HOUSE, self._leads), (account_slice(ACCOUNT), self._polls)):
                 self.begin(hub.portion.while_had(name, work))
             self.hub = hub
