@@ -217,9 +217,8 @@ async def serving(
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, keyring, workers, stack)
         stack.push_async_callback(drain, config.server.drain_seconds, stopping.hurry)
         _keep(hub, keeper, config.model, client, store, clock, signals)
-        await stack.enter_async_context(started(chats, hub.portion))
-        for one in (quotas, alerter, soundness, laws):
-            await stack.enter_async_context(one.running())
+        for one in (started(chats, hub.portion), *(each.running() for each in (quotas, alerter, soundness, laws))):
+            await stack.enter_async_context(one)
         await _tells_others(url, config, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)

@@ -295,7 +295,7 @@ async def measured(folder: Path, outside: Outside, only: frozenset[str]) -> dict
     async with served(folder, env, patient=True) as up:
         port = int(up.url.rsplit(":", 1)[1].strip("/"))
         if not only:
-            while any("warmed" in str(task.get_coro()) for task in asyncio.all_tasks()):
+            while any(task.get_name() == "warming" for task in asyncio.all_tasks()):
                 await asyncio.sleep(0.05)
             found["first turn"] = await counted(lambda: outside.ask(port, "bench tokens=1"), 1, 0)
         plain = await counted(lambda: outside.ask(port, "bench tokens=1"))
