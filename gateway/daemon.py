@@ -185,9 +185,7 @@ async def serving(
         portion = Portion(whole=not config.storage.several)
         telling, hooks = await _webhooks(config, store, workers, signals, clock, ids, portion, stack)
         queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
-        outbox = chat_outbox(
-            store, queues, forming, ids.seed(), clock, signals.tell, damage, telling.parts, portion, quotas.move
-        )
+        outbox = chat_outbox(store, queues, forming, ids, clock, signals, damage, telling.parts, portion, quotas)
         voice = _voice(config, endpoints[0], outbox, queues, store, quotas, workers, clock, stack)
         budgets = await _budgets(config, store, clock, signals, voice, stack)
         keyring = await _keyring(config, paths, store, clock, ids, budgets.meters, portion, stack)

@@ -23,12 +23,12 @@ from agent_core.bell import Bell
 from agent_core.beside import kept_up, loaded
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
-from agent_core.signals import Tell
+from agent_core.signals import Signals
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.people.rows import PlaceRow
 from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import Store
-from gateway.chats.arrival import Arrivals, MoveFiles, move_chat
+from gateway.chats.arrival import Arrivals, move_chat
 from gateway.chats.commandintake import CommandIntake
 from gateway.chats.scheduler import Scheduler, zone_in_force
 from gateway.chats.supervisor import AdapterLog, AdapterState, Supervisor
@@ -44,6 +44,7 @@ from gateway.delivery.outbox import Outbox
 from gateway.later.followups import FollowUpsHere
 from gateway.later.parts import LaterParts
 from gateway.later.tasks import Tasks
+from gateway.limits.quotas import Quotas
 from gateway.people import access
 from gateway.people.members import AccountRules, Members
 from gateway.people.routing import GroupRules
@@ -119,24 +120,24 @@ def chat_outbox(
     store: Store,
     queues: Queues,
     forming: Forming,
-    seed: int,
+    ids: Ids,
     clock: Clock,
-    tell: Tell,
+    signals: Signals,
     damage: DamageMet,
     hooks: PartHooks,
     portion: Portion,
-    files: MoveFiles,
+    quotas: Quotas,
 ) -> Outbox:
-    """The outbox of all chats. What is learned of a chat's new id goes to store, queues and `files`."""
+    """The outbox of all chats. What is learned of a chat's new id goes to store, queues and files."""
 
     async def moved(address: ChatAddress, new_chat: str) -> None:
-        await move_chat(store, queues, outbox, files, address, new_chat)
+        await move_chat(store, queues, outbox, quotas.move, address, new_chat)
 
     outbox = Outbox(
         store,
         clock,
-        seed,
-        tell,
+        ids.seed(),
+        signals.tell,
         forming=forming,
         asker_of=partial(asker_of, store),
         moved=moved,
