@@ -44,12 +44,19 @@ UNKNOWN = Problem(404, "There is no such hook.", code="unknown_hook")
 REFUSALS: Mapping[Unsigned, Problem] = {
     Unsigned.INCOMPLETE: Problem(
         400,
-        "A header of the signature is missing: webhook-id, webhook-timestamp, webhook-signature.",
+        f"A header of the signature is missing or of another form: webhook-id (up to {MOST_ID} characters), webhook-timestamp (whole seconds since "
+        "1970), webhook-signature.",
         code="not_signed",
     ),
     Unsigned.TOO_OLD: Problem(401, "webhook-timestamp is more than five minutes ago.", code="too_old"),
     Unsigned.TOO_NEW: Problem(401, "webhook-timestamp is more than five minutes ahead.", code="too_new"),
     Unsigned.WRONG: Problem(401, "The signature is wrong.", code="wrong_signature"),
+}
+REFUSALS_OF_GITHUB = {
+    **REFUSALS,
+    Unsigned.INCOMPLETE: Problem(
+        400, "The header X-Hub-Signature-256 is missing, or does not begin with sha256=.", code="not_signed"
+    ),
 }
 
 
@@ -83,7 +90,8 @@ class HookIntake:
         name = _name(door, request, raw)
         why = _unsigned(door, request, raw, self._clock.now_ms())
         if why is not None or len(name) > MOST_ID or not name.isprintable():
-            return self._refused(door.name, REFUSALS[why or Unsigned.INCOMPLETE])
+            refusals = REFUSALS_OF_GITHUB if door.github else REFUSALS
+            return self._refused(door.name, refusals[why or Unsigned.INCOMPLETE])
         try:
             body = json_of(raw)
         except NotJson as error:

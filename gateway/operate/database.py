@@ -29,7 +29,7 @@ from agent_core.store.database.look import DatabaseSeen, holder_of, look
 from agent_core.store.database.ownership import FileLock
 from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.database.shape import not_whole, upgrade_copy
-from agent_core.store.errors import CannotOpen, StorageUnavailable
+from agent_core.store.errors import CannotOpen, DatabaseTooNew, NotOurDatabase, StorageUnavailable
 from agent_core.store.keeping.backup import CannotCopy, back_up, must_be_apart, put_back
 from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.reading import open_reads
@@ -253,8 +253,14 @@ async def restore(backup_file: Path, database: Path, now_ms: int, *, resume: boo
 async def _whole(backup_file: Path, database: Path) -> None:
     """What is put back is looked at as a whole before anything is touched. Raises `CannotCopy`, CannotOpen."""
     await asyncio.to_thread(_looked_at, backup_file, database)
-    await look(backup_file)  # that it is ours, in words if not
-    found = await check(backup_file, thorough=True)
+    try:
+        await look(backup_file)  # that it is ours, in words if not
+        found = await check(backup_file, thorough=True)
+    except (DatabaseTooNew, NotOurDatabase):
+        raise
+    except CannotOpen as error:
+        what = str(error).partition(". ")[0]  # what to do about a database is nothing to do about a copy of it
+        raise CannotCopy(f"{what}. So it is not put back, and nothing was changed. Take another backup.") from error
     if found.complaints:
         raise CannotCopy(
             f"{backup_file} is damaged itself ({found.complaints[0]}), so it is not put back. Take an older one."

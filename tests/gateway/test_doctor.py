@@ -188,6 +188,21 @@ async def test_a_directory_that_cannot_be_written(world: World) -> None:
     assert told.of("discord.token")["level"] == "ok"
 
 
+async def test_a_database_that_this_user_may_only_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root's own, after a command of root's made it anew: whoever looks can open it, and no gateway starts."""
+    await world.made()
+    database = world.home / "outspoken.db"
+    real = os.access
+
+    def access(path: str | Path, mode: int) -> bool:
+        return Path(path) != database and real(path, mode)
+
+    monkeypatch.setattr(os, "access", access)
+    told = await world.doctor()
+    assert told.problems == ["database.rights"]
+    assert told.of("database.rights")["what"] == f"This user may not write {database}."
+
+
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a directory that not even root may write")
 async def test_a_read_only_directory_not_even_root_may_write(world: World) -> None:
     world.home = Path("/proc/self")

@@ -107,12 +107,15 @@ def test_a_backup_that_is_damaged_foreign_or_newer_is_refused_and_nothing_is_cha
     assert damage(tmp_path / "damaged", "journal")
     changed(tmp_path / "newer", "update alembic_version set version_num = '9999'")
     changed(tmp_path / "newer", "update min_version set revision = '9999'")
+    copied = (tmp_path / "newer").read_bytes()
+    (tmp_path / "half").write_bytes(copied[: len(copied) // 2])
     (tmp_path / "letter").write_text("Dear Sir or Madam, this is no database. " * 100)
     before = database_of(tmp_path / "home").read_bytes()
     for name, status, words in (
         ("damaged", 1, "damaged itself"),
         ("newer", 78, "newer version"),
-        ("letter", 78, "not a database"),
+        ("letter", 1, "not a database. So it is not put back, and nothing was changed. Take another backup."),
+        ("half", 1, "malformed. So it is not put back, and nothing was changed. Take another backup."),
         ("none", 1, "no backup"),
     ):
         done = outspoken(env, "db", "restore", str(tmp_path / name))

@@ -182,6 +182,11 @@ async def test_a_call_of_github_is_known_by_what_it_says_and_by_nothing_that_is_
         of_github(body), of_github(body, **{"webhook-id": "other"}), of_github(body, **{"X-GitHub-Delivery": "2"}), of_github(other)
     )  # fmt: skip
     assert [status for status, _, _ in told] == [202] * 4
+    [(status, refused, _)] = await house.calls((b"{}", {"X-Hub-Signature": "sha1=0"}))
+    assert (status, refused["error"]["message"]) == (
+        400,
+        "The header X-Hub-Signature-256 is missing, or does not begin with sha256=.",
+    )
     assert len({said["id"] for _, said, _ in told}) == 2
     assert len(house.taken) == 2
 

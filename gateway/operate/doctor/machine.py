@@ -108,8 +108,20 @@ async def database(config: Config, paths: Paths, holder: int | None) -> Seen:
         what, _, fix = str(error).partition(". ")
         return Seen((problem("database", f"{what}.", fix or "Correct [storage] url."),))
     found = judged_database(seen, left, runs=bool(holder))
-    locked = lock_trouble(seen.file) if seen.file is not None else None
-    return Seen((*found, *([locked] if locked else [])))
+    troubles = () if seen.file is None else (lock_trouble(seen.file), None if holder else rights_trouble(seen.file))
+    return Seen((*found, *(one for one in troubles if one)))
+
+
+def rights_trouble(database: Path) -> Finding | None:
+    """That this user may read the database and no more; None if it may write it. A gateway that it starts would end at once."""
+    beside = (database, *(database.with_name(f"{database.name}{end}") for end in ("-wal", "-shm")))
+    shut = [str(path) for path in beside if path.exists() and not os.access(path, os.R_OK | os.W_OK)]
+    if not shut:
+        return None
+    what = f"This user may not write {', '.join(shut)}."
+    return problem(
+        "database.rights", what, "Give it to the user that the gateway runs as (chown); or ask as that user: sudo -u."
+    )
 
 
 def lock_trouble(database: Path) -> Finding | None:
