@@ -15,6 +15,8 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Protocol
 
+from agent_core.patience import EARLY_SECONDS
+
 FRAME_SECONDS = 0.05
 """How often a watcher is shown text on its way."""
 
@@ -145,7 +147,7 @@ class Bell:
         waiter = self._waiter
         if waiter is None or waiter.done():
             return
-        if self._loop.time() < self._deadline:
+        if self._loop.time() + EARLY_SECONDS < self._deadline:
             self._arm()
         else:
             waiter.set_result(None)

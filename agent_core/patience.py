@@ -12,6 +12,8 @@ from types import TracebackType
 
 LATE_SECONDS = 0.05
 """A timer that is later than this was held up."""
+EARLY_SECONDS = 0.001
+"""So much too soon a timer may fire: loops count in milliseconds. Set again for the rest, it would fire at once, a hundred times until that is over."""
 CHANCE_SECONDS = 0.5
 LATE_LOOK = 2.0
 """Who looks again and again, and comes later than so many times the pause, was held up with the whole process: nobody is judged then."""
@@ -72,7 +74,7 @@ class Limit:
 
     def _fire(self) -> None:
         now = self._loop.time()
-        if now < self._due:
+        if now + EARLY_SECONDS < self._due:
             self._arm(self._due)
         elif now - self._due > LATE_SECONDS:
             self._due = now + CHANCE_SECONDS

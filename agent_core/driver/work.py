@@ -22,6 +22,7 @@ from agent_core.driver.watcher import Afar, NobodyAfar, TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
 from agent_core.model.reach import DOOR_SECONDS, AskedByOthers
+from agent_core.patience import EARLY_SECONDS
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
@@ -48,8 +49,6 @@ log = structlog.get_logger("turn")
 TICK_SECONDS = 5.0
 """How often watchers look again although nothing happened, because statuses grow with time."""
 CANCEL_SECONDS = 5.0
-EARLY_SECONDS = 0.001
-"""So much too soon a timer may fire: loops count in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,6 +216,9 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
 
 def _apart(messages: list[Message]) -> list[Message]:
     """The same with an id of its own for each call, and for its result."""
+    found = [call for message in messages if "tool_calls" in message for call in call_ids(message)]
+    if len(found) == len(set(found)):  # hardly any two are alike
+        return messages
     taken: set[str] = set()
     told: dict[str, str] = {}
     out: list[Message] = []

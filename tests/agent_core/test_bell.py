@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
-from contextvars import ContextVar
+from collections.abc import Callable, Coroutine
+from contextvars import Context, ContextVar
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from agent_core.bell import FRAME_SECONDS, LONG_SECONDS, MANY, Bell, Frames, next_frame
+from agent_core.patience import Limit
 
 
 async def begun(frames: Frames) -> None:
@@ -237,3 +239,37 @@ async def test_a_closed_bell_leaves_no_timer() -> None:
     until = loop.time() + 3 * FRAME_SECONDS
     assert not await bell.wait(until - loop.time())
     bell.close()
+
+
+class Early(asyncio.SelectorEventLoop):
+    """Its timers fire a little too soon, as those of uvloop do: it counts in whole milliseconds."""
+
+    timers = 0
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self.timers += 1
+        return super().call_at(when - 0.0005, callback, *args, context=context)
+
+
+async def rest(seconds: float) -> None:
+    await Bell().wait(seconds)
+
+
+async def be_late(seconds: float) -> None:
+    with pytest.raises(TimeoutError):
+        async with Limit(seconds):
+            await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("work", [rest, be_late])
+def test_a_timer_that_fires_a_moment_too_soon_is_not_set_again(
+    work: Callable[[float], Coroutine[Any, Any, None]],
+) -> None:
+    """Again and again, until the moment is over."""
+    with asyncio.Runner(loop_factory=Early) as runner:
+        runner.run(work(0.0204))  # a selector counts in whole milliseconds, upwards
+        loop = runner.get_loop()
+        assert isinstance(loop, Early)
+        assert loop.timers == 1

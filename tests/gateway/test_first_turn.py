@@ -73,7 +73,7 @@ async def run():
     configure_logs(loaded.config)
     async with daemon.serving(loaded.config, paths) as up:
         async with asyncio.timeout(60):
-            while any("warmed" in str(task.get_coro()) for task in asyncio.all_tasks()):
+            while any(task.get_name() == "warming" for task in asyncio.all_tasks()):
                 await asyncio.sleep(0.05)
         made.clear()
         said = [kind.cache_info().misses for kind in (direct._question, direct._change)]
