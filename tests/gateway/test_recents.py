@@ -109,7 +109,7 @@ async def test_a_response_that_is_deleted_is_told_to_no_model_from_what_is_remem
         keeping=SimpleNamespace(remove_some=notes("journals"), remove=notes("words")),
         turns=SimpleNamespace(latest=gives([])),
     )
-    queues = SimpleNamespace(of={}.get, forget_memories=lambda: done.append("memories"))
+    queues = SimpleNamespace(of=dict[str, Any]().get, forget_memories=lambda: done.append("memories"))
     kept = KeptByGateway(
         cast("Any", store), cast("Any", queues), cast("Any", SimpleNamespace(stop_message=notes("stopped"))), 0
     )
