@@ -186,9 +186,7 @@ class UnreadTries:
             async with asyncio.timeout(TRY_SECONDS):
                 await way.again(row.body)
         except (NotAccepted, StorageUnavailable) as error:
-            await self._store.unread.change(
-                replace(row, tries=row.tries - 1)
-            )  # the moment was wrong, and not what is kept
+            await self._store.unread.change(replace(row, tries=row.tries - 1))  # the moment was wrong, not what is kept
             log.info("intake.not_now", account=row.account, platform_key=row.platform_key, error=str(error))
         except Exception as error:  # noqa: BLE001 - the law of what is kept: whatever it is, it stays kept
             row = replace(row, words=in_words(error))

@@ -136,3 +136,10 @@ def test_an_account_is_too_fast_when_three_chats_are_refused_within_three_second
         noted = RecentRefusals().noted("a", 0).noted("b", apart).noted("c", 2 * apart)
         assert noted.whole_bot is whole
     assert not RecentRefusals().noted("a", 0).noted("b", 1).noted("a", 2).noted("b", 3).whole_bot
+
+
+def test_who_was_refused_may_send_one_when_the_pause_is_over_and_not_all_that_had_been_left() -> None:
+    gate = Gate.fresh(Rate(burst=20, interval_ms=60_000), 0).refused(0, 1.0)
+    opens = gate.closed_until
+    assert gate.wait_ms(Urgency.FINAL, opens) == 0
+    assert gate.passed(opens).wait_ms(Urgency.FINAL, opens) > 0

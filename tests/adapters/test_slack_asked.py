@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from adapters.contract.chat import CallFailed, Fate
 from adapters.contract.notaccepted import NotAccepted
 from adapters.slack.adapter import SlackAdapter, _Behind
-from adapters.slack.inbound import PersonDid, read_body, read_press
+from adapters.slack.inbound import PersonDid, deleted_ts, read_body, read_press
 from adapters.slack.platform import Slack
 from adapters.slack.sockets import ALL
 from tests.adapters.test_port_calls import Answer, Told
@@ -183,3 +183,18 @@ def test_a_press_is_of_the_thread_in_which_its_message_stands_whoever_of_slacks_
     assert read is not None
     assert read.origin.address.thread == (container or of_message or "5.0")
     assert read.origin.message == "5.0"
+
+
+@pytest.mark.parametrize(
+    ("event", "gone"),
+    [
+        ({"subtype": "message_deleted", "deleted_ts": "5.0"}, "5.0"),
+        ({"subtype": "message_changed", "message": {"subtype": "tombstone", "ts": "5.0"}}, "5.0"),
+        ({"subtype": "message_changed", "message": {"ts": "5.0"}}, None),
+        ({"text": "hello", "ts": "5.0"}, None),
+    ],
+)
+def test_a_message_with_answers_in_its_thread_that_was_taken_back_is_gone_as_any_other(
+    event: dict[str, Any], gone: str | None
+) -> None:
+    assert deleted_ts(event) == gone

@@ -118,6 +118,16 @@ async def test_while_the_storage_is_away_all_waits_and_what_is_damaged_is_set_as
     assert (world.given_up, world.waiting) == ([], [1, 2])
 
 
+async def test_only_what_was_withdrawn_while_it_was_opened_is_given_up_and_the_rest_is_tried_again() -> None:
+    world = World(Conflict("one of them is not new"))
+    both = tuple(world.queue.waiting)
+    del world.queue.waiting[0]
+    with capture_logs():
+        assert await TurnOpener.open(cast("Any", world), world.queue, both) is None
+    assert world.given_up == [([1], NOT_OPENED, NotStarted.NOT_OPENED)]
+    assert world.waiting == [2]
+
+
 # ---------------------------------------------------------------------- what is told of it
 
 

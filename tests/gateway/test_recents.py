@@ -9,12 +9,13 @@ from typing import Any, cast
 import pytest
 
 from adapters.contract.base import FromApi, SessionKey
+from agent_core.failures.notices import NotStarted
 from agent_core.messages import InputMessage
 from agent_core.store.inbox.rows import InboxState
 from agent_core.turn.events import TakenOver, TurnOpened
 from gateway.queues import inbox, pageanswers
 from gateway.sessions import recents
-from gateway.sessions.recents import KNOWN, NOT_STARTED, recent_sights
+from gateway.sessions.recents import NOT_STARTED, recent_sights
 from gateway.sessions.responses import JUST_MS, KeptByGateway
 
 NOW = 1_700_000_000_000
@@ -48,7 +49,7 @@ async def test_a_command_that_was_dropped_is_told_unless_its_person_wanted_it_so
     )
     monkeypatch.setattr(pageanswers, "stored_answers", gives(()))
     _, sights = await recent_sights(cast("Any", store), recents.PAGE + "/page/s", "s", no_messages)
-    told = state is InboxState.DROPPED and NOT_STARTED[why] not in KNOWN
+    told = state is InboxState.DROPPED and NOT_STARTED[why] not in (NotStarted.WITHDRAWN, NotStarted.FORGOTTEN)
     assert len(sights) == int(told)
 
 
@@ -83,3 +84,36 @@ async def test_a_request_of_the_api_is_found_by_its_id_and_what_somebody_said_el
     kept = KeptByGateway(cast("Any", store), cast("Any", None), cast("Any", None), 0)
     assert (await kept.request("s", 1) is not None) == (account == "api" and session == "s")
     assert await kept.find("s", 1) is None, "it asked for nothing that is kept"
+
+
+async def test_a_response_that_is_deleted_is_told_to_no_model_from_what_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+
+    def notes(what: str) -> Any:
+        async def noted(*_: object) -> None:
+            done.append(what)
+
+        return noted
+
+    said = FromApi(
+        account="api", platform_key="k", session=SessionKey("api", "key", "a"), input=(InputMessage("secret"),),
+        surface="api", memory_scope="api", response={},
+    )  # fmt: skip
+    row = SimpleNamespace(
+        id=1, session="s", account="api", body=inbox.encode(said), received_at=NOW, state=InboxState.DONE, turn="t1"
+    )
+    store = SimpleNamespace(
+        inbox=SimpleNamespace(one=gives(row)),
+        keeping=SimpleNamespace(remove_some=notes("journals"), remove=notes("words")),
+        turns=SimpleNamespace(latest=gives([])),
+    )
+    queues = SimpleNamespace(of=dict[str, Any]().get, forget_memories=lambda: done.append("memories"))
+    kept = KeptByGateway(
+        cast("Any", store), cast("Any", queues), cast("Any", SimpleNamespace(stop_message=notes("stopped"))), 0
+    )
+    found = await kept.find("s", 1)
+    assert found is not None
+    await kept.delete(found)
+    assert done == ["stopped", "journals", "memories", "words"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
@@ -169,6 +169,7 @@ async def test_a_moment_at_which_nothing_was_taken_counts_as_no_try(where: str, 
         assert kept.counts == {}
 
 
+@example("\ud800 and \x00")
 @given(st.text(st.characters(exclude_categories=()), max_size=50))
 def test_whatever_a_person_writes_can_be_stored(text: str) -> None:
     origin = ChatOrigin(replace(ADA, thread=text), ChatKind.PRIVATE, ChatPerson("3", text, text), text)
