@@ -46,6 +46,18 @@ async def test_what_stands_in_the_place_of_the_folder_is_none_and_the_same_one_i
     ]  # fmt: skip
 
 
+async def test_a_folder_with_another_number_is_another_one(tmp_path: Path) -> None:
+    root = tmp_path / "files"
+    one = WorkFolder(root, SystemClock())
+    async with one.running():
+        await one.look()
+        mine = (root / workfolder.NUMBER).read_text()
+        for number, there in (("another", False), ("", False), (mine, True)):
+            (root / workfolder.NUMBER).write_text(number)
+            await one.look()
+            assert (one.words == "") is there
+
+
 async def test_one_that_hangs_is_said_so_and_asked_by_one_thread_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
