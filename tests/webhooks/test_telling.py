@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from agent_core.bell import Bell
@@ -32,7 +33,8 @@ def part(state: DeliveryState) -> DeliveryRow:
 
 async def test_of_all_parts_those_are_told_that_failed_for_good() -> None:
     herald = telling(Bell(), HookRule("deploy"), HookRule("other"))
-    rows = herald.parts("s_1", [part(state) for state in DeliveryState])
+    on_its_way = replace(part(DeliveryState.FAILED), final=False)
+    rows = herald.parts("s_1", [*(part(state) for state in DeliveryState), on_its_way])
     assert sorted(one.receiver for one in rows) == ["deploy", "other"]
     assert telling(Bell()).parts("s_1", [part(DeliveryState.FAILED)]) == ()
 
