@@ -13,6 +13,7 @@ import gateway.storage.workfolder as workfolder
 from agent_core.ports import SystemClock
 from agent_core.tools.files.workspace import PathRefused, gone, made
 from gateway.storage.workfolder import WorkFolder
+from tests.store.support import FakeClock
 
 
 async def test_what_stands_in_the_place_of_the_folder_is_none_and_the_same_one_is_back(tmp_path: Path) -> None:
@@ -44,6 +45,33 @@ async def test_what_stands_in_the_place_of_the_folder_is_none_and_the_same_one_i
     assert [line["event"] for line in said if line["event"].startswith("workspace.")] == [
         "workspace.away", "workspace.back",
     ]  # fmt: skip
+
+
+async def test_a_folder_with_another_number_is_another_one(tmp_path: Path) -> None:
+    root = tmp_path / "files"
+    one = WorkFolder(root, SystemClock())
+    async with one.running():
+        await one.look()
+        mine = (root / workfolder.NUMBER).read_text()
+        for number, there in (("another", False), ("", False), (mine, True)):
+            (root / workfolder.NUMBER).write_text(number)
+            await one.look()
+            assert (one.words == "") is there
+
+
+async def test_each_time_that_it_was_away_is_told_with_its_own_length(tmp_path: Path) -> None:
+    root, clock = tmp_path / "files", FakeClock()
+    one = WorkFolder(root, clock)
+    with capture_logs() as said:
+        async with one.running():
+            for seconds in (7, 3):
+                root.rename(tmp_path / "disk")
+                await one.look()
+                clock.now += seconds * 1000
+                (tmp_path / "disk").rename(root)
+                await one.look()
+                clock.now += 60_000
+    assert [line["seconds"] for line in said if line["event"] == "workspace.back"] == [7, 3]
 
 
 async def test_one_that_hangs_is_said_so_and_asked_by_one_thread_only(

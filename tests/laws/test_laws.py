@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, SessionKey
@@ -131,6 +131,9 @@ def test_of_several_gateways_whoever_lives_may_work(owner: int, living: frozense
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
+@example([2, 1])
+@example([4, 3, 4])
+@example([1, 2, 1])
 def test_epochs_of_a_journal_only_rise_and_never_beyond_the_conversations(epochs: list[int]) -> None:
     rows = tuple(
         KeptRow(row_id(1, n), epoch, JournalRow(n, "TurnOpened", b"{}", NOW)) for n, epoch in enumerate(epochs)
@@ -324,3 +327,12 @@ def test_what_comes_later_than_its_rule_says_breaks_one(rule: Rule, ms: int) -> 
         assert [one.law for one in of_times_to_come([late])] == [Law.NOT_FIRED]
         over = replace(row, next_at=None, state=ScheduleState.DONE)
         assert [one.law for one in of_times_to_come([over])] == [Law.NOT_FIRED]
+
+
+def test_where_one_gateway_serves_the_newest_process_lives_until_it_has_ended() -> None:
+    ended, before = replace(NODE, ended_at=NOW - 5), replace(NODE, node=2)
+    for runs in (True, None, False):
+        assert Viewpoint(NOW, (NODE, before), runs=runs).alive(NODE.node) is (runs is not False)
+        assert not Viewpoint(NOW, (ended, before), runs=runs).alive(NODE.node)
+        assert not Viewpoint(NOW, (NODE, before), runs=runs).alive(before.node)
+        assert not Viewpoint(NOW, (), runs=runs).alive(NODE.node)

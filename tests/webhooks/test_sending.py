@@ -243,6 +243,9 @@ async def test_what_was_given_up_and_not_sent_again_is_told_of_until_all_of_it_i
         assert await sender.resend("deploy") == 2
         assert lost() == []
         assert sender.figures()["deploy"].given_up == 3, "what was counted since the start"
+        await outside.put(theirs := outside.row(9, receiver="another"))
+        assert await sender.resend("deploy", theirs.message) == 0, "it is another one's"
+        assert await sender.resend("deploy", "msg_none") == 0
 
 
 async def test_what_is_very_old_is_given_up_for_a_receiver_that_never_answers(outside: Outside) -> None:
