@@ -220,9 +220,9 @@ class ToolRegistry:
         async def ask(question: ToolQuestion) -> ToolAnswer:
             return await context.ask(without(question, self.hide))
 
-        outcome = cut(await self._ran(checked, changed(context, heartbeat=heartbeat, ask=ask)), self._result_chars)
-        hidden = self.hide(outcome.text)
-        return outcome if hidden == outcome.text else replace(outcome, text=hidden)
+        outcome = await self._ran(checked, changed(context, heartbeat=heartbeat, ask=ask))
+        hidden = self.hide(outcome.text)  # before it is cut: half a secret is not known as one
+        return cut(outcome if hidden == outcome.text else replace(outcome, text=hidden), self._result_chars)
 
     async def _ran(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
         spec = checked.spec

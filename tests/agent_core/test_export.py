@@ -130,6 +130,11 @@ def test_letters_are_replaced_one_by_one(text: str, key: bytes):
     assert Letters(key).text(text) == made
 
 
+def test_another_key_gives_other_letters() -> None:
+    said = "what nobody else is to know, in so many words 123456789"
+    assert len({Letters(bytes([number]) * 32).text(said) for number in range(9)} | {said}) == 10
+
+
 @given(st.text("abcXYZ 019", min_size=1), st.text("abcXYZ 019", min_size=1), keys)
 def test_words_stay_equal_or_different_and_common_beginnings_stay(one: str, other: str, key: bytes):
     letters = Letters(key)

@@ -365,6 +365,38 @@ def test_text_beside_housekeeping_only_is_the_answer_if_nothing_follows():
     assert rig.view().bubbles[0].kind is BubbleKind.ANSWER
 
 
+@pytest.mark.parametrize("status", [one for one in ToolStatus if one is not ToolStatus.OK])
+def test_text_beside_housekeeping_that_failed_is_no_answer_if_nothing_follows(status: ToolStatus):
+    rig = Rig()
+    rig.calls_tool("todo", text="All is done; I noted it.")
+    rig.returns(status=status)
+    for _ in range(9):
+        if rig.turn.exit is None:
+            rig.finish("stop")
+    assert rig.code is not ExitCode.ANSWERED
+    assert BubbleKind.ANSWER not in kinds(rig)
+
+
+@pytest.mark.parametrize("phase", ["calling", "in the text", "acting", "waiting"])
+@pytest.mark.parametrize(("late", "goes_on"), [(-1, True), (0, False), (60_000, False)])
+def test_a_turn_is_taken_up_before_its_deadline_and_never_after_it(phase: str, late: int, goes_on: bool):
+    rig = Rig()
+    match phase:
+        case "in the text":
+            rig.text("half of it")
+        case "acting":
+            rig.calls_tool("read")
+        case "waiting":
+            broke = CallBroke(at=rig.tick(), cause=BreakCause.RATE_LIMITED, status=429, retry_after_seconds=60)
+            rig.turn.feed(broke)
+        case _:
+            pass
+    rig.feed(TakenOver(at=rig.turn.deadline_at + late, epoch=2))
+    assert (rig.turn.exit is None) is goes_on
+    if not goes_on:
+        assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
+
+
 @pytest.mark.parametrize(
     "text",
     [

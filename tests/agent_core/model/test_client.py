@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent_core.causes import BreakCause
-from agent_core.model.client import PART_BYTES, ModelClient, ModelRequest
+from agent_core.model.client import _HEADERS, PART_BYTES, ModelClient, ModelRequest, _headers
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.stream.alike import BodyReader
 from agent_core.model.stream.arriving import MAX_CALLS
@@ -598,3 +598,29 @@ async def test_an_answer_that_comes_as_a_whole_has_a_bound(
         events, ending = await call()
     assert (ending.cause if isinstance(ending, CallBroke) else None) is cause
     assert bool(events) is (cause is None)
+
+
+@pytest.mark.parametrize("name", ["Authorization", "authorization", "User-Agent", "USER-AGENT", "X-Else"])
+def test_a_header_of_the_operator_wins_over_ours_however_it_is_spelt(name: str) -> None:
+    made = _headers("sk-very-secret", {name: "theirs"})
+    assert [value for key, value in made.items() if key.lower() == name.lower()] == ["theirs"]
+    for own in ("authorization", "user-agent"):
+        assert [key.lower() for key in made].count(own) == 1
+
+
+@pytest.mark.parametrize("name", [*_HEADERS, *(one.upper() for one in _HEADERS)])
+def test_how_an_answer_is_read_is_said_by_us_alone(name: str) -> None:
+    made = _headers("sk-very-secret", {name: "theirs"})
+    assert {key: value for key, value in made.items() if key.lower() == name.lower()} == {
+        key: value for key, value in _HEADERS.items() if key.lower() == name.lower()
+    }
+
+
+@pytest.mark.parametrize("wrong", [data('{"error": {"message": "boom"}}'), data("{no json")])
+async def test_what_goes_wrong_behind_the_end_of_a_reply_is_not_about_it(wrong: bytes) -> None:
+    async with upstream(writes(delta('"content": "Hi"') + delta("", '"stop"') + wrong)) as call:
+        events, ending = await call()
+    assert (text_of(events), type(ending)) == ("Hi", ReplyFinished)
+    async with upstream(writes(delta('"content": "Hi"') + wrong + delta("", '"stop"'))) as call:
+        _, ending = await call()
+    assert isinstance(ending, CallBroke)

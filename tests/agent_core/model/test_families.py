@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.model.families.family import Example, Family
-from agent_core.model.families.grammar.values import Offered
+from agent_core.model.families.grammar.values import Offered, converted
 from agent_core.model.families.pieces import (
     BrokenReason,
     Piece,
@@ -484,3 +484,19 @@ def test_time_grows_with_the_text_alone(unit: str, before: str) -> None:
     for parts in (7, 10**9):
         steps(400, parts)  # what is made once (expressions are compiled) is no time that grows
         assert steps(800, parts) < 3 * steps(400, parts) + 1_000
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "value"),
+    [
+        ("5", {"string"}, "5"), ("true", {"string"}, "true"), ("null", {"string"}, "null"), (" x ", {"string"}, " x "),
+        ("5", {"integer"}, 5), ("5", {"string", "integer"}, 5), ("5.5", {"number"}, 5.5), ("five", {"integer"}, "five"),
+        ("True", {"boolean"}, True), ("None", {"string", "null"}, None), ("[1]", {"string"}, "[1]"), ("[1]", {"array"}, [1]),
+        ('{"a": 1}', {"object"}, {"a": 1}), ("5", set[str](), 5), ("x", set[str](), "x"),
+    ],
+)  # fmt: skip
+def test_what_stands_in_a_text_is_what_its_schema_takes_and_a_text_stays_one(
+    text: str, types: set[str], value: object
+) -> None:
+    found = converted(text, frozenset(types))
+    assert (found, type(found)) == (value, type(value))

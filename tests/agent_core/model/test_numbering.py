@@ -171,3 +171,95 @@ def test_a_call_is_known_by_an_id_that_no_earlier_one_had() -> None:
             assert not made & taken
             assert max(map(len, made)) <= 40
             taken |= made
+
+
+def piece(index: int | None = 0, **said: object) -> dict[str, Any]:
+    """A piece of a call: `call` is its id, `name` and `arguments` are its function's."""
+    entry: dict[str, Any] = {} if index is None else {"index": index}
+    if "call" in said:
+        entry["id"] = said.pop("call")
+    return {**entry, "function": said}
+
+
+WRITE, HALF, REST = '{"n": 1}', '{"n"', ": 1}"
+SENT: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
+    "arguments before the name": ([piece(arguments=HALF), piece(name="write", arguments=REST)], [("write", WRITE)]),
+    "arguments before the name, known by an id": (
+        [piece(None, call="c", arguments=HALF), piece(None, call="c", name="write", arguments=REST)],
+        [("write", WRITE)],
+    ),
+    "an empty object before them": (
+        [piece(name="write", arguments="{}"), piece(arguments=HALF), piece(arguments=REST)],
+        [("write", WRITE)],
+    ),
+    "an empty object that is all": ([piece(name="write", arguments="{}")], [("write", "{}")]),
+    "an empty object that is only their beginning": (
+        [piece(name="write", arguments="{}"), piece(arguments=" ")],
+        [("write", "{} ")],
+    ),
+    "all of them a second time": (
+        [piece(call="c", name="write", arguments=""), *[piece(arguments=one) for one in (HALF, REST, HALF, REST)]],
+        [("write", WRITE)],
+    ),
+    "all of them once more at the end": (
+        [
+            piece(call="c", name="write", arguments=HALF),
+            piece(arguments=REST),
+            piece(call="c", name="write", arguments=WRITE),
+        ],
+        [("write", WRITE)],
+    ),
+    "two calls of one tool as one": (
+        [piece(call="c", name="write", arguments="{}"), piece(call="c", name="write", arguments=WRITE)],
+        [("write", "{}"), ("write", WRITE)],
+    ),
+    "two calls with one number": (
+        [piece(call="c1", name="write", arguments=WRITE), piece(call="c2", name="write", arguments='{"n": 2}')],
+        [("write", WRITE), ("write", '{"n": 2}')],
+    ),
+    "an object and no text": ([piece(name="write", arguments={"n": 1})], [("write", '{"n":1}')]),
+}
+"""What servers send (tests/e2e/faults/hosted_calls.py has where each was seen), and what is to come of it."""
+
+
+@pytest.mark.parametrize("form", SENT)
+def test_calls_are_read_as_they_were_meant_whatever_order_their_pieces_have_and_what_comes_twice(form: str) -> None:
+    entries, meant = SENT[form]
+    reader = ChunkReader(1, (), parse_text_calls=True, offered=TOOLS)
+    chunks = [{"choices": [{"delta": {"tool_calls": [entry]}}]} for entry in entries]
+    events = [event for chunk in chunks for event in reader.feed([json.dumps(chunk).encode()], 0)]
+    assert calls(events + reader.finish(0)) == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "native", "reason"),
+    [
+        ("stop", "MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"), ("stop", "max_tokens", "max_tokens"),
+        ("stop", "end_turn", "stop"), ("length", "stop", "length"), ("", "SAFETY", "SAFETY"), ("tool_calls", "", "tool_calls"),
+    ],
+)  # fmt: skip
+def test_of_two_words_for_the_end_the_one_that_says_more_counts(said: str, native: str, reason: str) -> None:
+    reader = ChunkReader(1, (), parse_text_calls=False)
+    choice = {"delta": {"content": "x"}, "finish_reason": said, "native_finish_reason": native}
+    reader.feed([json.dumps({"choices": [choice]}).encode()], 0)
+    assert reader.finish_reason == reason
+
+
+BEHIND: list[tuple[dict[str, Any], bool]] = [
+    ({"choices": [{"delta": {"content": " more"}}]}, True),
+    ({"choices": [{"delta": {"tool_calls": [piece(name="write", arguments="{}")]}}]}, True),
+    ({"choices": [{"delta": {}}]}, False),
+    ({"choices": [], "usage": {"prompt_tokens": 1}}, False),
+]
+
+
+@pytest.mark.parametrize(("behind", "belied"), BEHIND)
+def test_a_server_that_gives_a_reason_with_every_piece_is_known_by_what_comes_behind_one(
+    behind: dict[str, Any], belied: bool
+) -> None:
+    reader = ChunkReader(1, (), parse_text_calls=False)
+    chunks = [{"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}]}, behind]
+    for chunk in chunks:
+        assert not reader.belied
+        reader.feed([json.dumps(chunk).encode()], 0)
+    assert reader.belied is belied

@@ -89,6 +89,17 @@ def test_a_call_at_the_end_of_a_long_thought_is_found(pieces: int) -> None:
     assert [one.name for one in found if isinstance(one, ToolCallNamed)] == ["read"]
 
 
+@pytest.mark.parametrize("said", ["", "Well, I am done."])
+def test_a_call_in_a_thought_is_none_where_something_was_said(said: str) -> None:
+    reader = ChunkReader(1, (), parse_text_calls=True, offered=("read",))
+    call = '<tool_call>{"name": "read", "arguments": {}}</tool_call>'
+    for delta in ({"reasoning_content": f"I might say {call}"}, {"content": said}):
+        reader.feed([json.dumps({"choices": [{"delta": delta}]}).encode()], 0)
+    reader.feed([b'{"choices": [{"delta": {}, "finish_reason": "stop"}]}'], 0)
+    found = [one for one in reader.finish(0) if isinstance(one, ToolCallNamed)]
+    assert bool(found) is not bool(said)
+
+
 def test_a_turn_without_calls_gives_none_back() -> None:
     """The API of R1 refused them, and its successors ignore them."""
     assert set(sent([{"reasoning_content": "hm"}], calls=0)) == {"role", "content"}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
+from agent_core.text.redaction import Redactor
 from agent_core.tools.base import EffectClass, NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import DOUBT, Runnable, ToolRegistry
 
@@ -49,3 +50,41 @@ async def test_what_a_tool_would_not_do_was_not_done(effect: EffectClass) -> Non
     tool = Fails(effect, NotPossible("Nothing was done."))
     outcome = await ToolRegistry([tool]).run(Runnable(tool.spec, {}), CONTEXT)
     assert (outcome.status, outcome.text) == (ToolStatus.FAILED, "Nothing was done.")
+
+
+class Says:
+    """Gives back this."""
+
+    def __init__(self, text: str) -> None:
+        self.spec = ToolSpec("say", "Says.", {"type": "object"}, EffectClass.PURE)
+        self._text = text
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        return ToolOutcome(ToolStatus.OK, self._text)
+
+
+async def said(text: str, most: int, hide: Callable[[str], str] = str) -> ToolOutcome:
+    tool = Says(text)
+    return await ToolRegistry([tool], result_chars=most, hide=hide).run(Runnable(tool.spec, {}), CONTEXT)
+
+
+SECRET = "sk-0123456789abcdef"
+
+
+@pytest.mark.parametrize("before", range(0, 140, 3))
+async def test_no_piece_of_a_secret_is_shown_wherever_a_long_result_is_cut(before: int) -> None:
+    hide = Redactor.of([SECRET]).hide
+    outcome = await said("." * before + SECRET + "," * (140 - before), 90, hide)
+    assert not [SECRET[at : at + 6] for at in range(len(SECRET) - 5) if SECRET[at : at + 6] in outcome.text]
+
+
+@pytest.mark.parametrize("size", [0, 89, 90, 91, 5_000])
+async def test_a_long_result_is_shown_from_both_its_ends_and_says_how_much_is_not(size: int) -> None:
+    text = "".join(chr(0x4E00 + number) for number in range(size))
+    outcome = await said(text, 90)
+    if size <= 90:
+        assert (outcome.text, outcome.left_out_chars) == (text, 0)
+        return
+    head, _, tail = outcome.text.partition(f"\n[… {size - 90} characters left out …]\n")
+    assert (text.startswith(head), text.endswith(tail), len(head), len(tail)) == (True, True, 60, 30)
+    assert outcome.left_out_chars == size - 90

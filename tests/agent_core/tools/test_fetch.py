@@ -109,6 +109,17 @@ def test_each_address_is_judged_with_its_port_when_it_is_dialled_wherever_it_cam
         tool._socket(info)
 
 
+async def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would judge addresses in our place, and is called at an inner one."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with site() as port, Workers() as workers:
+        page = await FetchUrl(workers, refuse=lambda _: None)._fetch(
+            f"http://127.0.0.1:{port}/page", CONTEXT, bytearray()
+        )
+    assert page.status == 200
+
+
 async def test_limits_and_failures_are_told():
     async with site() as port:
         base = f"http://127.0.0.1:{port}"

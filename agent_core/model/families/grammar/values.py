@@ -81,8 +81,6 @@ def converted(text: str, types: frozenset[str]) -> Json:
     if "null" in types and plain.lower() in ("null", "none"):
         return None
     others = types - {"string", "null"}
-    if "string" in types and not others:
-        return text
     if "boolean" in others and plain.lower() in ("true", "false"):
         return plain.lower() == "true"
     if others & {"integer", "number"} and _INTEGER.fullmatch(plain):
