@@ -182,7 +182,7 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
     strays: list[Message] = []
     open_calls: dict[str, None] = {}
     unanswered: dict[str, int] = {}  # where the place of a result is that has not come yet
-    messages = _apart([_telling(one) for one in messages if one.get("role") != "assistant" or not is_void(one)])
+    messages = _apart([_telling(one) for one in messages if one.get("tool_calls") or not is_void(one)])
     for position, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
@@ -216,7 +216,8 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
 
 def _apart(messages: list[Message]) -> list[Message]:
     """The same with an id of its own for each call, and for its result."""
-    if not [message for message in messages if "tool_calls" in message]:
+    ids = [call for message in messages if "tool_calls" in message for call in call_ids(message)]
+    if len(ids) == len(set(ids)):
         return messages
     taken: set[str] = set()
     told: dict[str, str] = {}
