@@ -157,7 +157,7 @@ def is_void(message: Message) -> bool:
 
 def tells(content: Json) -> bool:
     """Whether there is something in it beside blanks."""
-    text = text_of(content)
+    text = content if isinstance(content, str) else text_of(content)
     return bool(text) and not text.isspace()
 
 

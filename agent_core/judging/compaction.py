@@ -132,7 +132,9 @@ class SessionMemory:
             self._turns.append(orjson.dumps(told.group)[1:-1])
             self._rough.append(not plain(told.group))
             self._system.append(system_of(told.group))
-            self._ids.update(call for message in told.group for call in call_ids(message))
+            for message in told.group:
+                if "tool_calls" in message:
+                    self._ids.update(call_ids(message))
             self._foreign.append(told.foreign)
             self.size += len(self._turns[-1])
             self._since += 1

@@ -182,7 +182,15 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
     strays: list[Message] = []
     open_calls: dict[str, None] = {}
     unanswered: dict[str, int] = {}  # where the place of a result is that has not come yet
-    messages = _apart([_telling(message) for message in messages if not is_void(message)])
+    odd = called = False  # most conversations are neither
+    for message in messages:
+        content, calls = message.get("content"), "tool_calls" in message
+        called = called or calls
+        odd = odd or (not calls and (not isinstance(content, str) or not content or content.isspace()))
+    if odd:
+        messages = [_telling(message) for message in messages if not is_void(message)]
+    if called:
+        messages = _apart(messages)
     for position, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
@@ -214,10 +222,10 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
     return merged + _no_results(open_calls) + [_stray(message) for message in strays]
 
 
-def _apart(messages: list[Message]) -> list[Message]:
+def _apart(messages: Sequence[Message]) -> Sequence[Message]:
     """The same with an id of its own for each call, and for its result."""
-    found = [call for message in messages if "tool_calls" in message for call in call_ids(message)]
-    if len(found) == len(set(found)):  # hardly any two are alike
+    ids = [call for message in messages if "tool_calls" in message for call in call_ids(message)]
+    if len(ids) == len(set(ids)):
         return messages
     taken: set[str] = set()
     told: dict[str, str] = {}
