@@ -57,7 +57,7 @@ LATER_SECONDS = 600.0
 """So long after one that could not be done it is tried again."""
 AGAIN_SECONDS = 2.0
 """So long after a step in which one of their turns was still open it is looked again."""
-_ATTACHED = re.compile(r"\[The person attached [^\n]*; it is in your workspace as ([^\n]+)\]$", re.MULTILINE)
+_ATTACHED, _LIES = "[The person attached ", "; it is in your workspace as "
 _UNREAD, _RECORDED = ". You cannot tell what is in it: ", ". They recorded it themselves: "
 DELETED = "deleted by its client"
 """Why the journal of a turn is gone that a client has deleted, as it is stored."""
@@ -105,8 +105,11 @@ class ForgettingResult:
 def attached(words: str) -> list[str]:
     """The files of a workspace of which a message says that its person attached them, with the texts beside them. Pure."""
     found: list[str] = []
-    for told in _ATTACHED.findall(words):
-        place, recorded, _ = told.partition(_UNREAD)[0].partition(_RECORDED)
+    for line in words.split("\n"):
+        _, lies, told = line.partition(_ATTACHED)[2].rpartition(_LIES)
+        if not lies or not told.endswith("]"):
+            continue
+        place, recorded, _ = told.removesuffix("]").partition(_UNREAD)[0].partition(_RECORDED)
         names = place.removesuffix(".").split(", its text as ")
         found += [*names, *([f"{names[0]}.txt"] if recorded else [])]  # what was heard in it is told as their words
     return found
