@@ -19,14 +19,24 @@ _INSTEAD = (
     (r"(embeddings|moderations|images|audio|videos|realtime|batches|fine_tuning|evals|skills|chatkit)(/.*)?", ("The gateway answers "
      "conversations. Ask the model's provider for this directly.")),
 )  # fmt: skip
-_MISSPELT = re.compile(r"/*(?:v1/+)*(?:(?:openai|api)/.{0,100}?)?(chat/completions|responses)/*")
-"""What programs ask for that were given an address without /v1, with it twice, with a slash too many, or Azure's."""
+_ASKED = ("chat/completions", "responses")
+_BEFORE = ("v1", "openai", "api")
 
 
 def instead(path: str) -> str:
     """What to do instead of asking for this path; empty if there is nothing to say."""
-    meant = _MISSPELT.fullmatch(path)
-    if meant is not None and path != f"/v1/{meant[1]}":
-        return f"The API's address ends in /v1, without a slash behind it: POST /v1/{meant[1]}."
+    meant = _meant(path)
+    if meant and path != f"/v1/{meant}":
+        return f"The API's address ends in /v1, without a slash behind it: POST /v1/{meant}."
     asked = path.removeprefix("/v1/").strip("/")
     return next((words for pattern, words in _INSTEAD if path.startswith("/v1/") and re.fullmatch(pattern, asked)), "")
+
+
+def _meant(path: str) -> str:
+    """What programs ask for that were given an address without /v1, with it twice, with a slash too many, or Azure's; empty if it is none of these."""
+    names = [name for name in path.split("/") if name]
+    for meant in _ASKED:
+        last = meant.split("/")
+        if names[-len(last) :] == last and (len(names) == len(last) or names[0] in _BEFORE):
+            return meant
+    return ""
