@@ -61,7 +61,7 @@ def tool_of(told: Told, *, late: bool) -> tuple[McpTool, list[Any]]:
 
     server: Any = SimpleNamespace(terms=TERMS, call=call)
     return McpTool(
-        server, ServerTool("draw", "Draws.", {"type": "object"}), "desk__draw", 5_000, told, asks=False
+        server, ServerTool("draw", "Draws.", {"type": "object"}), "desk__draw", 5_000, str, told, asks=False
     ), heard
 
 

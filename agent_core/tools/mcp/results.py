@@ -15,7 +15,7 @@ import hashlib
 import json
 import mimetypes
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import orjson
@@ -59,8 +59,9 @@ _Part: TypeAlias = str | tuple[str, bytes, str]
 """Words; or what a file is, its bytes and its type."""
 
 
-def read_result(raw: Mapping[str, Json], call: str, limit: int) -> McpResult:
-    """The result of `call` as it came from the server; its text within `limit` characters."""
+def read_result(raw: Mapping[str, Json], call: str, limit: int, hide: Callable[[str], str]) -> McpResult:
+    """The result of `call` as it came from the server; its text within `limit` characters. `hide` takes secrets out before it is cut: half a secret
+    is not known as one."""
     mark = hashlib.blake2b(call.encode("utf-8", "replace"), digest_size=4).hexdigest()
     lines: list[str] = []
     files: list[ResultFile] = []
@@ -75,7 +76,7 @@ def read_result(raw: Mapping[str, Json], call: str, limit: int) -> McpResult:
         path = f"{FOLDER}/{mark}-{len(files) + 1}{_ending(kind)}"
         files.append(ResultFile(path, data))
         lines.append(f"[{what} ({kind}, {len(data)} bytes) is in the workspace as {path}.]")
-    text = "\n".join(lines).strip() or "The tool gave no result; it says that it was done."
+    text = hide("\n".join(lines).strip()) or "The tool gave no result; it says that it was done."
     text, more, left_out = _bounded(text, f"{FOLDER}/{mark}-whole.txt", limit)
     return McpResult(text, (*files, *more), raw.get("isError") is True, left_out)
 

@@ -158,7 +158,7 @@ class McpServers:
 
     def _tool(self, server: McpServer, listed: ServerTool, name: str) -> McpTool:
         asks = name in self._approval or server.terms.asks(listed.name)
-        return McpTool(server, listed, name, self._result_chars, self._follow_ups, asks=asks)
+        return McpTool(server, listed, name, self._result_chars, self._registry.hide, self._follow_ups, asks=asks)
 
     def _may(self, name: str) -> bool:
         return (self._offered is None or name in self._offered) and name not in self._withheld

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent_core.jsonvalue import Json
@@ -40,12 +40,14 @@ class McpTool:
     """One tool of one server."""
 
     def __init__(
-        self, server: McpServer, listed: ServerTool, name: str, result_chars: int, follow_ups: FollowUps = NOBODY_FOLLOWS, *, asks: bool
+        self, server: McpServer, listed: ServerTool, name: str, result_chars: int, hide: Callable[[str], str],
+        follow_ups: FollowUps = NOBODY_FOLLOWS, *, asks: bool
     ) -> None:  # fmt: skip
         terms = server.terms
         self._server = server
         self._tool = listed.name
         self._result_chars = result_chars
+        self._hide = hide
         self._follow_ups = follow_ups
         self._safe = repeatable(terms, listed.name, class_of(terms, listed))
         attempts = REPEAT.attempts if self._safe else 1
@@ -112,7 +114,7 @@ class McpTool:
                 if next_of(trouble, attempt, safe=self._safe) is CallAgain.TELL:
                     return told(trouble, spec.name, self._server.terms.name, spec.effect)
                 await asyncio.sleep(REPEAT.seconds(attempt))
-        result = read_result(raw, context.call, self._result_chars)
+        result = read_result(raw, context.call, self._result_chars, self._hide)
         words = await _kept(result, context)
         status = ToolStatus.FAILED if result.failed else ToolStatus.OK
         facts: dict[str, Json] = {"server": self._server.terms.name, "files": len(result.files)}
@@ -121,7 +123,7 @@ class McpTool:
 
     async def _tell_late(self, raw: Mapping[str, Json], context: ToolContext) -> None:
         """What is known in the end of a call of which it was said that nobody knows: its conversation is told."""
-        result = read_result(raw, context.call, self._result_chars)
+        result = read_result(raw, context.call, self._result_chars, self._hide)
         words = f"{result.text}{await _kept(result, context)}"
         title = late_title(self._spec.name, failed=result.failed)
         while True:
