@@ -188,7 +188,7 @@ TOLD: dict[str, tuple[Any, str]] = {
     "429 for an hour": (((status(429, ERROR, "Retry-After: 3600"),)), "rate_limited"),
     "quota": (((status(429, '{"error": {"code": "insufficient_quota", "message": "pay"}}'),)), "payment_required"),
     "always 500": (((status(500, ERROR),)), "provider_down"),
-    "redirect": (((status(302, "", "Location: http://127.0.0.1:1/"),)), "provider_garbage"),
+    "redirect": (((status(302, "", "Location: http://127.0.0.1:1/"),)), "model_not_found"),
     "always html": (((status(200, "<html>", kind="text/html"),)), "provider_garbage"),
     "always Ollama's own API": (((status(200, '{"model": "m", "message": {"role": "assistant", "content": "hi"}, "done": true}\n', kind="application/x-ndjson"),)), "provider_garbage"),
     "always events of another API": (((HEAD, b'event: response.created\ndata: {"type": "response.created", "response": {"id": "r"}}\n\n'),), "provider_garbage"),
