@@ -27,15 +27,28 @@ def _unique(table: Table) -> set[str]:
     return {column.name for one in (table.primary_key, *constraints) for column in one.columns}
 
 
+FILLED = (
+    t.sessions,
+    t.inbox,
+    t.turns,
+    t.journal,
+    t.deliveries,
+    t.budgets,
+    t.reservations,
+    t.memory,
+    t.nodes,
+    t.cursors,
+)
+"""Those with a row in the database of somebody whose turn was cut off in the middle."""
 COLUMNS = [
     pytest.param(table, column, id=f"{table.name}.{column.name}")
-    for table in t.metadata.sorted_tables
+    for table in FILLED
     for column in table.columns
     if column.name not in _unique(table)
 ]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_whatever_a_column_holds_the_gateway_starts_and_who_writes_gets_a_word(
     table: Table, column: Column[object], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
@@ -46,12 +59,10 @@ def test_whatever_a_column_holds_the_gateway_starts_and_who_writes_gets_a_word(
     with closing(connect(database)) as base:
         value = SENSELESS[column.type.python_type]
         try:
-            rows = base.execute(f"UPDATE {table.name} SET {column.name} = ?", (value,)).rowcount
+            base.execute(f"UPDATE {table.name} SET {column.name} = ?", (value,))
         except IntegrityError as error:
             pytest.skip(f"it cannot hold that: {error}")
         base.commit()
-    if not rows:
-        pytest.skip("it has no row")
     asyncio.run(_gets_a_word(tmp_path))
 
 
