@@ -191,7 +191,7 @@ def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str 
 
 def of_pieces(pieces: Sequence[PieceEvidence]) -> list[Breach]:
     """What is stored once for many is what its digest says; it is written once and never changed."""
-    words = "Piece {} of what is large in messages and answers ({} bytes) is not what it was when it was stored."
+    words = "A large text or file (piece {}, {} bytes) is not what it was when it was stored."
     return [
         Breach(Law.CHANGED, words.format(one.number, one.size), f"piece {one.number}", "", one.at)
         for one in pieces

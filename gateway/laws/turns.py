@@ -99,7 +99,7 @@ def _place(seen: TurnEvidence) -> Iterator[Breach]:
     turn, before = seen.turn, seen.before
     if turn.follows >= turn.number:
         words = (
-            f"Turn {turn.number} of the conversation says that it follows turn {turn.follows}, which comes no sooner."
+            f"Turn {turn.number} of the conversation says that it follows turn {turn.follows}, which is no earlier one."
         )
         yield breach(seen, Law.MISPLACED, words)
     if before is None:

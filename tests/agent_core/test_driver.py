@@ -25,7 +25,7 @@ from agent_core.driver.closing import (
 from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.watcher import NobodyAfar
 from agent_core.driver.work import World, unheard
-from agent_core.failures.exits import ExitCode
+from agent_core.failures.exits import Exit, ExitCode
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, StorageUnavailable
@@ -347,21 +347,24 @@ async def test_nothing_is_seen_before_it_is_stored() -> None:
     assert while_stored["ToolReturned"] == ["running"], "nobody sees its end"
 
 
-async def test_a_turn_that_is_stopped_has_stopped_all_that_runs_before_that_is_stored() -> None:
+async def in_a_call() -> tuple[Run, asyncio.Task[Exit]]:
+    """A turn whose call runs until it may return."""
     run = Run()
     run.may_return.clear()
     running = asyncio.create_task(run.driver.run())
     await run.begun.wait()
+    return run, running
+
+
+async def test_a_turn_that_is_stopped_has_stopped_all_that_runs_before_that_is_stored() -> None:
+    run, running = await in_a_call()
     run.driver.tell(StopRequested(at=9))
     assert (await running).code is ExitCode.STOPPED
     assert run.log[-3:] == ["cancelled", "closed stopped", "shown"]
 
 
 async def test_a_driver_that_holds_begins_nothing_and_is_over_when_what_runs_is() -> None:
-    run = Run()
-    run.may_return.clear()
-    running = asyncio.create_task(run.driver.run())
-    await run.begun.wait()
+    run, running = await in_a_call()
     run.driver.hold()
     await asyncio.sleep(0.01)
     assert not running.done(), "what runs may come to its end"
@@ -373,10 +376,7 @@ async def test_a_driver_that_holds_begins_nothing_and_is_over_when_what_runs_is(
 
 
 async def test_a_driver_that_is_told_to_leave_waits_for_nothing_that_runs() -> None:
-    run = Run()
-    run.may_return.clear()
-    running = asyncio.create_task(run.driver.run())
-    await run.begun.wait()
+    run, running = await in_a_call()
     run.driver.leave()
     with pytest.raises(TurnLeftOpen):
         await asyncio.wait_for(running, 10)
@@ -455,10 +455,7 @@ async def test_a_driver_that_waits_for_a_person_and_holds_is_woken_by_that() -> 
 
 
 async def test_whom_the_watchdog_has_ended_counts_no_more() -> None:
-    run = Run()
-    run.may_return.clear()
-    running = asyncio.create_task(run.driver.run())
-    await run.begun.wait()
+    run, running = await in_a_call()
     run.driver.give_up(Rig().turn)
     running.cancel()
     with pytest.raises((Overtaken, asyncio.CancelledError)):
