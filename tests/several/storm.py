@@ -32,7 +32,7 @@ from tests.wire import Wire, cable
 
 PAUSE = (1.0, 6.0)
 """So long between two things that happen to gateways."""
-SILENT = (0.5, 2.0, 7.0)
+SILENT = (0.5, 2.0, 7.0, 30.0)
 """So long one is suspended, or its way to the database is a black hole: before its lease ends, or behind it."""
 LAST_SECONDS = 90.0
 SLACK_SECONDS = 390.0
