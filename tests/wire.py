@@ -107,8 +107,10 @@ class Wire:
                     self._answered[port] = not asking
                 on_the_way.put_nowait((loop.time() + self.delay, some))
             await sending
-        except OSError:
-            pass
+        except OSError:  # one side ended it at once: the other one is told, as soon as anything comes through
+            while self.silent or self.endless or (self.mute and not asking):
+                await asyncio.sleep(0.02)
+            writer.transport.abort()
         finally:
             sending.cancel()
 
