@@ -3,7 +3,8 @@
 Theory. A connection costs a descriptor and some memory from its first moment, so it is counted from there on, in all and by its peer. It
 then owes something until its request is whole: headers within seconds, the body at a pace. After that it is ours to answer, and what it
 owes is to read. Whoever owes too long is told so where that can be done (408), and cut. While there is no room, whoever has been waited
-for longest makes place for who comes: half-sent requests cannot make the gateway deaf.
+for longest makes place for who comes: half-sent requests cannot make the gateway deaf. Who finds no place is refused once it is seen what
+is asked: a few may ask whether the process lives, always, or whoever watches over it kills it when it is busiest.
 
 A `Door` stands between the transport and aiohttp's protocol, and passes everything on; the middleware tells it when a request begins and
 ends. Who is overdue is decided in `gateway.limits.patience`.
@@ -30,7 +31,15 @@ from adapters.http.entrance import address_of, is_among
 from agent_core.beside import beside
 from agent_core.few import Few
 from agent_core.signals import ConnectionCut, Tell
-from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
+from gateway.limits.patience import (
+    HEALTH_PLACES,
+    ConnectionStage,
+    ConnectionStanding,
+    CutOff,
+    DoorLimits,
+    asks_how_it_is,
+    overdue,
+)
 
 log = structlog.get_logger("http")
 
@@ -71,6 +80,8 @@ class Doorkeeper:
         self._tell = tell
         self._doors: dict[asyncio.Protocol, Door] = {}
         self._refused: dict[Door, None] = {}
+        self._beyond: set[Door] = set()
+        """Inside beyond all bounds: each asks how the process is, once."""
         self._quiet: OrderedDict[Door, None] = OrderedDict()
         """Whose request is not whole, who has been waited for longest first."""
         self._peers: Counter[str] = Counter()
@@ -112,17 +123,28 @@ class Doorkeeper:
             return self._shut(door, CutOff.PEER)
         if len(self._doors) >= self.limits.connections and not self._place_made(door.standing.since):
             return self._shut(door, CutOff.FULL)
+        return self._inside(door)
+
+    def _inside(self, door: Door) -> asyncio.Protocol:
         inner = door.make()
         self._doors[inner] = door
         self._quiet[door] = None
         self._peers[door.peer] += 1
         return inner
 
+    def asks(self, door: Door, begun: bytes, cut: CutOff) -> asyncio.Protocol | None:
+        """The protocol behind a door that was shut for `cut`, for one request that begins so; None if it stays shut."""
+        if len(self._beyond) >= HEALTH_PLACES or not asks_how_it_is(begun, cut):
+            return None
+        self._refused.pop(door, None)
+        self._beyond.add(door)
+        return self._inside(door)
+
     def _shut(self, door: Door, cut: CutOff) -> CutOff:
-        self.note(cut, door.peer)
         if len(self._refused) < self.limits.connections // 8 + 1:
             self._refused[door] = None
         else:
+            self.note(cut, door.peer)
             door.abort()
         return cut
 
@@ -140,6 +162,7 @@ class Doorkeeper:
         """The connection is over."""
         self._quiet.pop(door, None)
         self._refused.pop(door, None)
+        self._beyond.discard(door)
         if door.inner is not None and self._doors.pop(door.inner, None) is not None:
             self._peers[door.peer] -= 1
             if self._peers[door.peer] <= 0:
@@ -199,7 +222,19 @@ class LeanBody(StreamReader):
 class Door(asyncio.Protocol):
     """One connection."""
 
-    __slots__ = ("_keeper", "_now", "_request", "_transport", "counted", "inner", "make", "peer", "standing")
+    __slots__ = (
+        "_keeper",
+        "_now",
+        "_request",
+        "_shut",
+        "_transport",
+        "counted",
+        "inner",
+        "make",
+        "once",
+        "peer",
+        "standing",
+    )
 
     def __init__(self, keeper: Doorkeeper, make: Callable[[], asyncio.Protocol]) -> None:
         self._keeper = keeper
@@ -210,6 +245,10 @@ class Door(asyncio.Protocol):
         self.peer = ""
         self.counted = False
         """Its peer has a bound."""
+        self.once = False
+        """One request is taken, and no more."""
+        self._shut: CutOff | None = None
+        """Why there is no place for it, as long as it has not said what it asks."""
         self._now = keeper.now
         now = self._now()
         self.standing = ConnectionStanding(ConnectionStage.IDLE, now, now)
@@ -225,17 +264,23 @@ class Door(asyncio.Protocol):
         self.counted = self.counted and not is_among(self.peer, self._keeper.limits.trusted)
         found = self._keeper.arrives(self)
         if isinstance(found, CutOff):
-            self._turn_away(found)
+            self._shut, self.standing.stage = found, ConnectionStage.REFUSED
         else:
-            self.inner = found
-            if type(found) is web.RequestHandler:  # its server makes no other
-                found.__class__ = LeanServing
-                cast("LeanServing", found).begin()
-            found.connection_made(transport)
-            if isinstance(found, web.RequestHandler):
-                found.keep_alive(True)  # ends its timer: whoever sends nothing is cut by the keeper
+            self._let_in(found)
+
+    def _let_in(self, inner: asyncio.Protocol) -> None:
+        assert self._transport is not None
+        self.inner = inner
+        if type(inner) is web.RequestHandler:  # its server makes no other
+            inner.__class__ = LeanServing
+            cast("LeanServing", inner).begin()
+        inner.connection_made(self._transport)
+        if isinstance(inner, web.RequestHandler):
+            inner.keep_alive(True)  # ends its timer: whoever sends nothing is cut by the keeper
 
     def data_received(self, data: bytes) -> None:
+        if self._shut is not None:
+            self._told_what(data, self._shut)
         if self.inner is None or self.standing.stage is ConnectionStage.REFUSED:
             return
         standing = self.standing
@@ -244,6 +289,16 @@ class Door(asyncio.Protocol):
             standing.stage, standing.since = ConnectionStage.HEADERS, now
         standing.moved = now
         self.inner.data_received(data)
+
+    def _told_what(self, begun: bytes, cut: CutOff) -> None:
+        """What is asked where there is no place."""
+        inner = self._keeper.asks(self, begun, cut)
+        if inner is None:
+            self._refuse(cut)
+            return
+        self._shut, self.once = None, True
+        self._let_in(inner)
+        self._be(ConnectionStage.IDLE)
 
     def eof_received(self) -> bool | None:
         return self.inner.eof_received() if self.inner is not None else None
@@ -306,6 +361,9 @@ class Door(asyncio.Protocol):
         cut = overdue(standing, now, self._keeper.limits)
         if cut is None:
             return
+        if self._shut is not None:
+            self._refuse(self._shut)
+            return
         if standing.stage is not ConnectionStage.REFUSED:
             self._keeper.note(cut, self.peer)
         match cut:
@@ -318,6 +376,12 @@ class Door(asyncio.Protocol):
                 transport.abort()
             case _:
                 transport.close()
+
+    def _refuse(self, cut: CutOff) -> None:
+        """There is no place for it."""
+        self._shut = None
+        self._keeper.note(cut, self.peer)
+        self._turn_away(cut)
 
     def _turn_away(self, cut: CutOff) -> None:
         """Say why, as far as that can be done; what still comes is not looked at."""

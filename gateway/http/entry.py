@@ -24,6 +24,7 @@ from agent_core.ports import Ids
 from agent_core.signals import RequestRefused, Tell
 from agent_core.store.errors import Damaged, LeaseLost, StorageUnavailable
 from gateway.http.connections import Door, Doorkeeper, SlowBody, packed_rest
+from gateway.limits.patience import ALIVE, READY
 
 log = structlog.get_logger("http")
 
@@ -128,7 +129,8 @@ class EntryMiddleware:
             if isinstance(counted, Problem):
                 return self._refusal(counted)
             response = await self._answered(request, handler)
-            if request.content.exception() is not None or packed_rest(request):
+            once = door is not None and door.once
+            if once or request.content.exception() is not None or packed_rest(request):
                 response.force_close()
             return response
         finally:
@@ -146,7 +148,8 @@ class EntryMiddleware:
         if door is None or not is_among(door.peer, limits.trusted):
             return ""
         client = client_of(door.peer, request.headers.get("X-Forwarded-For", ""), limits.trusted)
-        if client != door.peer and self._open[client] >= limits.per_peer:
+        health = request.path in (ALIVE.pattern, READY.pattern)
+        if client != door.peer and self._open[client] >= limits.per_peer and not health:
             words = "Too many requests come from your address. Wait for one to end."
             return Problem(429, words, "rate_limit_error", code="too_many_of_one_peer", retry_after=5)
         self._open[client] += 1

@@ -1,14 +1,20 @@
-"""How long a connection may keep us waiting, and for what. Pure; laws in tests/gateway/test_connections.py."""
+"""How long a connection may keep us waiting, and for what; what may be asked though there is no place. Pure; laws in tests/gateway/test_connections.py."""
 
 from __future__ import annotations
 
 import ipaddress
 from enum import StrEnum
 
+from adapters.http.routes import HttpRoute
 from agent_core.records import dataclass
 
+ALIVE, READY = HttpRoute.ALIVE, HttpRoute.READY
+FIRST_BYTES = 80
+
 LEAVE_SECONDS = 2.0
-"""Who was refused may read the answer for so long."""
+"""Who is refused may ask for so long, and then read the answer."""
+HEALTH_PLACES = 8
+"""So many may ask how the process is beyond all bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,15 @@ class ConnectionStanding:
     """Bytes of our answer that have not gone out; 0 if they may."""
     unread_since: float = 0.0
     """Since when they have not become less."""
+
+
+def asks_how_it_is(begun: bytes, cut: CutOff) -> bool:
+    """Whether what begins so may be asked although there is no place: whether the process lives. A node of Kubernetes asks it from the address from which visitors
+    come, and kills a process that does not say so. Whether it is ready, unless it is full. Pure."""
+    method, _, rest = begun[:FIRST_BYTES].partition(b" ")
+    path = rest.partition(b" ")[0].partition(b"?")[0].decode("latin-1")
+    paths = (ALIVE.pattern,) if cut is CutOff.FULL else (ALIVE.pattern, READY.pattern)
+    return method in (b"GET", b"HEAD") and path in paths
 
 
 def overdue(standing: ConnectionStanding, now: float, limits: DoorLimits) -> CutOff | None:

@@ -111,7 +111,7 @@ async def test_half_sent_requests_do_not_make_the_gateway_deaf(tmp_path: Path) -
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 half.append(writer)
                 writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127")
-            whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+            whole = b"GET /api/about HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
             async with asyncio.timeout(60):
                 # Who came within the last second need not make place: until then it may say that it is full.
                 while b"200 OK" not in (answer := await answer_to(port, whole)):
@@ -126,9 +126,14 @@ async def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:
     async with served(tmp_path, {"OUTSPOKEN_SERVER__MAX_CONNECTIONS": "16"}) as up:
         port = int(up.url.rsplit(":", 1)[1])
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(16)]
-        answer = await answer_to(port, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        assert answer.startswith(b"HTTP/1.1 503 ")
-        assert b"Retry-After" in answer
+        for asked in (b"/v1/models", b"/readyz"):
+            answer = await answer_to(port, b"GET " + asked + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert b"Retry-After" in answer
+        lives = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        answer = await answer_to(port, lives + lives.replace(b"healthz", b"v1/models"))
+        assert answer.startswith(b"HTTP/1.1 200 "), "who watches over it would kill it"
+        assert answer.count(b"HTTP/1.1 ") == 1, "and no more than that"
         for _, writer in held:
             writer.close()
         async with asyncio.timeout(60):
@@ -180,7 +185,10 @@ async def test_one_peer_has_a_bound_and_a_trusted_proxy_has_none(monkeypatch: py
 
     def comes(peer: str) -> bytes:
         wire = Wire(peer)
-        keeper.door().connection_made(wire)
+        door = keeper.door()
+        door.connection_made(wire)
+        if door.inner is None:
+            door.data_received(b"GET / HTTP/1.1")
         return wire.written
 
     assert [comes("6.6.6.6")[:12] for _ in range(3)] == [b"", b"", b"HTTP/1.1 429"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agent_core.signals import ConnectionCut, Signal
 from gateway.http.connections import YOUNG_SECONDS, Door, Doorkeeper
-from gateway.limits.patience import ConnectionStage, CutOff, DoorLimits
+from gateway.limits.patience import HEALTH_PLACES, LEAVE_SECONDS, ConnectionStage, CutOff, DoorLimits
 
 PROXY = "192.0.2.1"
 LIMITS = DoorLimits(
@@ -63,10 +63,13 @@ class House:
         assert isinstance(signal, ConnectionCut)
         self.told.append(signal.why)
 
-    def comes(self, peer: str) -> tuple[Door, Socket]:
+    def comes(self, peer: str, begins: bytes = b"GET / HTTP/1.1") -> tuple[Door, Socket]:
+        """Where there is no place for it, it says what it asks."""
         door, socket = self.keeper.door(), Socket(peer)
         door.connection_made(cast("Any", socket))
         self.doors.append((door, socket))
+        if door.inner is None:
+            door.data_received(begins)
         return door, socket
 
     def asks(self, door: Door, *, whole: bool = True) -> Any:
@@ -179,6 +182,71 @@ def test_what_is_counted_is_what_is_there_whatever_happens(moves: Sequence[tuple
             door.connection_lost(None)
     assert house.keeper.count == 0
     assert house.comes("203.0.113.0")[0].inner is not None
+
+
+@pytest.mark.parametrize(
+    ("cut", "begins", "let_in"),
+    [
+        (CutOff.PEER, b"GET /healthz HTTP/1.1", True),
+        (CutOff.PEER, b"HEAD /healthz?from=here HTTP/1.1", True),
+        (CutOff.PEER, b"GET /readyz HTTP/1.1", True),
+        (CutOff.FULL, b"GET /healthz HTTP/1.1", True),
+        (CutOff.FULL, b"GET /readyz HTTP/1.1", False),
+        (CutOff.FULL, b"POST /healthz HTTP/1.1", False),
+        (CutOff.PEER, b"GET /healthz/x HTTP/1.1", False),
+        (CutOff.PEER, b"GET /v1/models HTTP/1.1", False),
+        (CutOff.PEER, b"\xff\xff /healthz", False),
+        (CutOff.PEER, b"", False),
+    ],
+)
+def test_whether_it_lives_is_told_also_where_there_is_no_place_and_what_is_full_is_not_ready(
+    cut: CutOff, begins: bytes, *, let_in: bool
+) -> None:
+    house = House()
+    ours = "203.0.113.1"
+    others = (
+        [ours] * LIMITS.per_peer if cut is CutOff.PEER else [f"198.51.100.{at}" for at in range(LIMITS.connections)]
+    )
+    for peer in others:
+        house.comes(peer)
+    door, socket = house.comes(ours, begins)
+    assert (door.inner is not None, door.once) == (let_in, let_in)
+    assert house.told == ([] if let_in else [cut.value])
+    assert code(socket) == (0 if let_in else 429 if cut is CutOff.PEER else 503)
+
+
+def test_so_few_are_let_in_beyond_all_bounds_and_each_gives_its_place_back() -> None:
+    house = House()
+    peer, asks = "203.0.113.1", b"GET /healthz HTTP/1.1"
+    for _ in range(LIMITS.per_peer):
+        house.comes(peer)
+    beyond = [house.comes(peer, asks) for _ in range(HEALTH_PLACES + 1)]
+    assert [code(socket) for _, socket in beyond] == [0] * HEALTH_PLACES + [429]
+    beyond[0][0].connection_lost(None)
+    turned_away = beyond[-1][0]
+    turned_away.connection_lost(None)
+    assert house.comes(peer, asks)[0].inner is not None
+    for door, socket in house.doors:
+        socket.over = True
+        door.connection_lost(None)
+    assert house.keeper.count == 0
+    assert house.comes(peer)[0].inner is not None
+
+
+def test_who_says_nothing_where_there_is_no_place_is_told_so_and_goes() -> None:
+    house = House(DoorLimits(connections=1, per_peer=9))
+    house.comes("203.0.113.1")
+    door, socket = house.keeper.door(), Socket("203.0.113.2")
+    door.connection_made(cast("Any", socket))
+    house.time += LEAVE_SECONDS / 2
+    door.look(house.time)
+    assert (code(socket), house.told) == (0, [])
+    house.time += LEAVE_SECONDS
+    door.look(house.time)
+    assert (code(socket), socket.over, house.told) == (503, False, [CutOff.FULL.value])
+    house.time += LEAVE_SECONDS + 1
+    door.look(house.time)
+    assert (socket.over, house.told) == (True, [CutOff.FULL.value])
 
 
 @pytest.mark.parametrize("reads", [True, False])

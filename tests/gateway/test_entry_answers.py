@@ -29,7 +29,7 @@ class Keeper:
     def __init__(self, *, proxied: bool, per_peer: int = 2) -> None:
         self.limits = DoorLimits(per_peer=per_peer, trusted=(ipaddress.ip_network("192.0.2.1/32"),))
         self.open: list[web.BaseRequest] = []
-        self.door = SimpleNamespace(peer="192.0.2.1", begins=self.open.append, ends=self.open.pop)
+        self.door = SimpleNamespace(peer="192.0.2.1", once=False, begins=self.open.append, ends=self.open.pop)
         self._proxied = proxied
 
     def door_of(self, _: object) -> Any:
@@ -100,11 +100,14 @@ async def test_who_comes_through_a_proxy_has_the_bound_of_anybody_and_gives_it_b
     async def handle(request: web.Request) -> web.Response:
         inside.append(request)
         if "meanwhile" in request.query:
-            async with client.get("/", headers={"X-Forwarded-For": request.query["meanwhile"]}) as other:
+            async with client.get(
+                request.query.get("asks", "/"), headers={"X-Forwarded-For": request.query["meanwhile"]}
+            ) as other:
                 return web.Response(status=other.status)
         return web.Response()
 
-    app.router.add_get("/", handle)
+    for path in ("/", "/healthz", "/readyz"):
+        app.router.add_get(path, handle)
     keeper.limits = DoorLimits(per_peer=1, trusted=keeper.limits.trusted)
     EntryMiddleware(cast("Any", keeper), CountedIds(), lambda _: None, BehindProxy()).connect(app)
     async with TestClient(TestServer(app)) as client:
@@ -112,6 +115,9 @@ async def test_who_comes_through_a_proxy_has_the_bound_of_anybody_and_gives_it_b
         for other, status in (("203.0.113.1", 429), ("203.0.113.2", 200), ("192.0.2.1", 200), ("203.0.113.1", 429)):
             async with client.get(f"/?meanwhile={other}", headers=heads) as response:
                 assert response.status == status, other
+        for health in ("/healthz", "/readyz"):
+            async with client.get(f"/?meanwhile=203.0.113.1&asks={health}", headers=heads) as response:
+                assert response.status == 200, health
         async with client.get("/", headers=heads) as response:
             assert response.status == 200
 
