@@ -11,6 +11,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from enum import EnumType
 from itertools import accumulate
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -240,6 +241,15 @@ _MESSAGE = t.MESSAGE.query.where(_i.id.in_(_KEYS))
 _CALLS = t.CALL.query.where(t.tool_calls.c.turn.in_(_KEYS))
 _PARTS_OF = _PARTS.add_columns(_d.id).where(_d.origin.in_(_KEYS)).order_by(_d.id).limit(OPEN_MOST)
 _SHOWN = select(_d.id).where(_d.origin.in_(_KEYS)).limit(1)
+
+
+_BY_STATE = tuple(
+    (one, one.table.c[one.names[place]], tuple(kind))
+    for one in (t.SCHEDULE, t.OCCURRENCE, t.HOOK, t.UNREAD, t.PERSON, t.INCIDENT, t.RESERVATION, t.PIECE)
+    for place, kind in one.readers
+    if isinstance(kind, EnumType)
+)
+"""Tables that are asked by the state of their rows, with that column and all states: a row in another one is found by nobody."""
 
 
 class EvidenceReads(StoreReading):
@@ -519,12 +529,9 @@ class EvidenceReads(StoreReading):
         known = sorted(paid.keys() - guessed)
         if not known:
             return []
-        used = _u.input_tokens + _u.output_tokens
-        query = select(_u.turn, _u.session, used, _u.closed_at).where(_u.turn.in_(known), _u.state == "closed")
-        found = [
-            Unpaid(str(row[0]), str(row[1]), int(row[2]), paid[str(row[0])], row[3])
-            for row in await self._asks.all(query)
-        ]
+        query = select(_u.turn, _u.session, _u.input_tokens, _u.output_tokens, _u.closed_at)
+        rows = await self._asks.all(query.where(_u.turn.in_(known), _u.state == TurnState.CLOSED.value))
+        found = [Unpaid(str(row[0]), str(row[1]), int(row[2]) + int(row[3]), paid[str(row[0])], row[4]) for row in rows]
         return [one for one in found if one.used > one.paid]
 
     async def _calls(self, first: str, since: int) -> AsyncGenerator[Sequence[ReservationRow]]:
@@ -592,6 +599,16 @@ class EvidenceReads(StoreReading):
             tuple(await self._asks.made(to_come.limit(OPEN_MOST), t.HOOK.make)),
             tuple((str(row[0]), str(row[1])) for row in await self._asks.all(told.limit(OPEN_MOST))),
         )  # fmt: skip
+
+    async def in_no_state(self) -> list[tuple[str, str]]:
+        """(table and key, column) of rows in a state that does not exist. Reads whole tables."""
+        found = list[tuple[str, str]]()
+        for one, column, states in _BY_STATE:
+            keys = [one.table.c[name] for name in one.keys]
+            query = select(*keys).where(column.not_in([str(state) for state in states])).limit(OPEN_MOST)
+            for row in await self._asks.all(query):
+                found.append((f"{one.table.name} {'/'.join(map(str, row))}", column.name))
+        return found
 
     async def untold(self) -> list[UnreadRow]:
         """What could not be taken in and is not over, of which somebody is still to be told."""

@@ -30,6 +30,7 @@ from gateway.laws.others import (
     of_ledger,
     of_message,
     of_pieces,
+    of_states,
     of_times,
     of_times_to_come,
     of_unread,
@@ -251,7 +252,8 @@ class Auditor:
 
     async def _kept(self) -> list[Breach]:
         unread = of_unread(await self.reads.untold(), self.moment)
-        return [*unread, *of_forgetting(await self.reads.forgetting(), self.moment)]
+        states = of_states(await self.reads.in_no_state()) if not self.newest else ()
+        return [*unread, *of_forgetting(await self.reads.forgetting(), self.moment), *states]
 
     async def _cursors(self) -> list[Breach]:
         after, found = ("", ""), list[Breach]()

@@ -223,6 +223,12 @@ def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str 
             yield Breach(Law.NO_FILE, words, one.row.key, chat, one.row.at)
 
 
+def of_states(rows: Sequence[tuple[str, str]]) -> list[Breach]:
+    """Whatever is looked for by its state is in one that exists."""
+    words = "{} of {} is none that exists: nobody finds that row."
+    return [Breach(Law.UNREADABLE, words.format(column.capitalize(), where), where) for where, column in rows]
+
+
 def of_pieces(pieces: Sequence[PieceEvidence]) -> list[Breach]:
     """What is stored once for many is what its digest says; it is written once and never changed. What nobody needs any more is not there."""
     words = "A large text or file (piece {}, {} bytes) {}."

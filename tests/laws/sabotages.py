@@ -669,6 +669,15 @@ def a_part_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
     conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(state="read"))
 
 
+def a_message_to_a_webhook_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
+    _hook(conn, state="lost")
+
+
+def something_to_come_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
+    _schedule(conn, next_at=1_000)
+    conn.execute(update(t.schedules).values(state="perhaps"))
+
+
 def a_turn_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
     conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(state="over"))
 
@@ -753,6 +762,8 @@ ALL = (
     Sabotage(Law.SPENT, a_budget_counted_money_that_nobody_spent),
     Sabotage(Law.UNREADABLE, a_message_is_in_a_state_that_does_not_exist),
     Sabotage(Law.UNREADABLE, a_part_is_in_a_state_that_does_not_exist),
+    Sabotage(Law.UNREADABLE, a_message_to_a_webhook_is_in_a_state_that_does_not_exist),
+    Sabotage(Law.UNREADABLE, something_to_come_is_in_a_state_that_does_not_exist),
     Sabotage(Law.UNREADABLE, a_turn_is_in_a_state_that_does_not_exist),
     Sabotage(Law.OTHER_WORDS, two_turns_have_changed_their_answers),
     Sabotage(Law.MISPLACED, the_answers_of_two_turns_have_changed_their_places),
