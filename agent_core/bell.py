@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Protocol
 
-from agent_core.patience import EARLY_SECONDS
+from agent_core.patience import EARLY_SECONDS, timer_at
 
 FRAME_SECONDS = 0.05
 """How often a watcher is shown text on its way."""
@@ -140,7 +140,7 @@ class Bell:
     def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._deadline, self._on_timer)
+        self._timer = timer_at(self._loop, self._deadline, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None

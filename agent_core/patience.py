@@ -8,12 +8,15 @@ those whom it waits for one more moment in which they can be heard; only a limit
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 
 LATE_SECONDS = 0.05
 """A timer that is later than this was held up."""
 EARLY_SECONDS = 0.001
 """So much too soon a timer may fire: loops count in milliseconds. Set again for the rest, it would fire at once, a hundred times until that is over."""
+SOONEST_SECONDS = 0.001
+"""No timer is set for sooner."""
 CHANCE_SECONDS = 0.5
 LATE_LOOK = 2.0
 """Who looks again and again, and comes later than so many times the pause, was held up with the whole process: nobody is judged then."""
@@ -22,6 +25,11 @@ LATE_LOOK = 2.0
 def came_words(came: int) -> str:
     """How much of an answer was there when the time for it was over, as the end of a sentence."""
     return f"only {came:,} bytes of it came, too slowly" if came else "nothing of it came"
+
+
+def timer_at(loop: asyncio.AbstractEventLoop, at: float, call: Callable[[], object]) -> asyncio.TimerHandle:
+    """A timer of which one can ask when it is due, also where it is due already: what is due at once uvloop calls soon, by a handle without a time."""
+    return loop.call_at(max(at, loop.time() + SOONEST_SECONDS), call)
 
 
 class Limit:
@@ -46,7 +54,7 @@ class Limit:
         self._task = task = asyncio.current_task(self._loop)
         assert task is not None, "a limit is for a task"
         self._cancelling = task.cancelling()
-        self._timer = self._loop.call_at(self._due, self._fire)
+        self._timer = timer_at(self._loop, self._due, self._fire)
         return self
 
     async def __aexit__(
@@ -70,7 +78,7 @@ class Limit:
     def _arm(self, due: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(due, self._fire)
+        self._timer = timer_at(self._loop, due, self._fire)
 
     def _fire(self) -> None:
         now = self._loop.time()

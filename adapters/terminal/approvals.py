@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from adapters.terminal.operator import Table
 from agent_core.jsonvalue import Json
-from agent_core.text.durations import duration
+from agent_core.text.durations import at_time, duration
 from agent_core.text.shown import harmless, middle, plain
 
 NOTHING = "Nothing waits for anybody's word."
@@ -59,4 +58,4 @@ def _about(one: Table) -> str:
 
 
 def _when(at: Json) -> str:
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if isinstance(at, int) else "?"
+    return f"{at_time(at):%Y-%m-%d %H:%M:%S} UTC" if isinstance(at, int) else "?"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from agent_core.jsonvalue import Json
 from agent_core.limits.spend import Measure, amount_words, share_words
+from agent_core.text.durations import at_time
 
 NONE_YET = "There is no key yet. Make one: outspoken keys add NAME"
 
@@ -107,4 +107,4 @@ def _names(value: Json) -> str:
 
 
 def _when(at: Json) -> str:
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC" if isinstance(at, int) and at else "never"
+    return f"{at_time(at):%Y-%m-%d %H:%M} UTC" if isinstance(at, int) and at else "never"

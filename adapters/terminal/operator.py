@@ -6,7 +6,6 @@ import asyncio
 import base64
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from urllib.parse import quote
 
 import aiohttp
@@ -17,7 +16,7 @@ from adapters.terminal.ask import GatewayLost, GatewayRefused
 from adapters.terminal.nodelines import node_lines
 from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import size_words
-from agent_core.text.durations import duration
+from agent_core.text.durations import at_time, duration
 
 Table = Mapping[str, Json]
 LONGEST_SECONDS = 15
@@ -358,7 +357,7 @@ def people_lines(people: Sequence[Table]) -> list[str]:
 
 def _person(one: Table) -> str:
     at = one.get("at")
-    when = datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if isinstance(at, int) else ""
+    when = at_time(at).strftime("%Y-%m-%d %H:%M") if isinstance(at, int) else ""
     code = f"  code {one.get('code')}" if one.get("code") else ""
     by = f"  by {one.get('by')}" if one.get("by") else ""
     return f"{one.get('state')!s:9} {one.get('account')}  {one.get('person')}  {one.get('name')}{code}{by}  {when}"

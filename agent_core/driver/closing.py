@@ -32,6 +32,7 @@ from agent_core.failures.notices import ExitClass, NotStarted
 from agent_core.journal.rows import merged, row_of
 from agent_core.learning.stalls import fingerprint, rows_of
 from agent_core.machine.turn import Turn
+from agent_core.patience import timer_at
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.retry import STORING
@@ -423,7 +424,7 @@ class TurnJournal:
         if self._kept is None:
             self.stop()
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(loop.time() + KEEP_SECONDS, self._flush)
+            self._timer = timer_at(loop, loop.time() + KEEP_SECONDS, self._flush)
         self._kept = len(self.unwritten), len(self.intended)
 
     def drop(self, *, everything: bool) -> None:
@@ -450,7 +451,7 @@ class TurnJournal:
                 due -= due % seconds
             if self._timer is None or due < self._timer.when():
                 self.stop()
-                self._timer = loop.call_at(due, self._flush_in_time)
+                self._timer = timer_at(loop, due, self._flush_in_time)
 
     def _flush_in_time(self) -> None:
         self._steady = True

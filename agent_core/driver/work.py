@@ -22,7 +22,7 @@ from agent_core.driver.watcher import Afar, NobodyAfar, TurnSeen
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
 from agent_core.model.reach import DOOR_SECONDS, AskedByOthers
-from agent_core.patience import EARLY_SECONDS
+from agent_core.patience import EARLY_SECONDS, timer_at
 from agent_core.ports import Clock, Ids
 from agent_core.records import changed, dataclass
 from agent_core.signals import Tell, ToolRan, nobody
@@ -207,7 +207,7 @@ class Work:
             self._timer.cancel()
             self._timer = None
         if self._timer is None and at < inf:
-            self._timer = self.loop.call_at(at, self._rang)
+            self._timer = timer_at(self.loop, at, self._rang)
 
     def _rang(self) -> None:
         self._timer = None

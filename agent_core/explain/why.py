@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from enum import StrEnum
 from itertools import islice
 from typing import assert_never
@@ -34,7 +34,7 @@ from agent_core.rules.taint import AskedWhy, not_run_words, sources_words, why_w
 from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
-from agent_core.text.durations import duration
+from agent_core.text.durations import at_time, duration
 from agent_core.text.shown import quoted
 from agent_core.text.tongue import known_sentence, number, sentence, speak, speak_many, spoken_now
 from agent_core.tools.base import DoubtCause, EffectClass, ToolStatus
@@ -208,7 +208,7 @@ def told(head: str, lines: Sequence[Sentence], zone: tzinfo) -> tuple[str, ...]:
     """The lines as they are shown, behind a first one that says what it is about and which zone the times are in."""
     if not lines:
         return (head,)
-    first = datetime.fromtimestamp(lines[0].at / 1000, zone)
+    first = at_time(lines[0].at, zone)
     named, offset = first.strftime("%Z"), first.strftime("%z")
     shown = (
         f"{named} ({offset[:3]}:{offset[3:5]})"
@@ -218,7 +218,7 @@ def told(head: str, lines: Sequence[Sentence], zone: tzinfo) -> tuple[str, ...]:
     shown = "UTC" if shown == "UTC+00:00" else shown
     out = [speak("{head} Times are {zone}, {day}.", head=head, zone=shown, day=f"{first:%Y-%m-%d}")]
     for line in lines:
-        when = datetime.fromtimestamp(line.at / 1000, zone)
+        when = at_time(line.at, zone)
         day = "" if when.date() == first.date() else f"{when:%m-%d} "
         out.append(f"{day}{when:%H:%M:%S}.{when.microsecond // 100_000}  {line.words}")
     return tuple(out)

@@ -6,7 +6,6 @@ Texts of people, models, tools and providers are named by their length only, unl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import assert_never
 
 from agent_core.causes import cause_words
@@ -23,6 +22,7 @@ from agent_core.journal.replay import (
     exit_words,
 )
 from agent_core.records import dataclass
+from agent_core.text.durations import at_time
 from agent_core.text.tongue import speak
 from agent_core.tools.base import ToolStatus
 from agent_core.turn import effects as fx
@@ -210,7 +210,7 @@ def head(found: Replay, name: str) -> str:
     opened = found.turn.opened
     if opened is None:
         return f"{name}: no turn can be read from this journal."
-    began = datetime.fromtimestamp(opened.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    began = at_time(opened.at).strftime("%Y-%m-%d %H:%M:%S UTC")
     route = opened.settings.routes[0]
     state = f"ended: {found.turn.exit.code.value.replace('_', ' ')}" if found.turn.exit is not None else "still open"
     return f"{name} in {len(found.moments)} rows, began {began}, {route.model} at {route.endpoint}; {state}."

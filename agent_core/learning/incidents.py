@@ -17,12 +17,13 @@ from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.failures.known import KnownIncident
 from agent_core.failures.remedies import Remedy
 from agent_core.failures.troubles import RemedyOutcome
-from agent_core.learning.measured import best_remedy
+from agent_core.learning.measured import REMEDIES, best_remedy
 from agent_core.records import dataclass
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 
 HICCUPS = tuple(remedy for remedy in Remedy if remedy.recipe.hiccup)
 """What these cured at once is no incident: the same model did the same work after all."""
+_EXITS = {one.value: one for one in ExitCode}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class IncidentRules:
 def remedy_of(counts: Iterable[RemedyCount], before: str = "") -> str:
     """What helps best by these counts; what did so `before` if they say nothing about any."""
     tries = [
-        (Remedy(c.remedy), c.outcome == RemedyOutcome.HELPED, c.count)
+        (REMEDIES[c.remedy], c.outcome == RemedyOutcome.HELPED, c.count)
         for c in counts
-        if c.outcome != RemedyOutcome.NOT_KNOWN
+        if c.outcome != RemedyOutcome.NOT_KNOWN and c.remedy in REMEDIES
     ]
     best = best_remedy(tries)
     return best.value if best is not None else "" if tries else before
@@ -63,6 +64,8 @@ def changes(
     found: list[IncidentRow] = []
     for count in counts:
         known = by_fingerprint.get(count.fingerprint)
+        if not _says_what(count.fingerprint):
+            continue
         if not asked(*parts_of(count.fingerprint)[1:3]):
             continue
         if known is None and (count.people < rules.people or now - count.last_at >= rules.quiet_ms):
@@ -103,18 +106,24 @@ def parts_of(fingerprint: str) -> tuple[str, str, str, str, str]:
     return code, endpoint, model, "" if tool == "-" else tool, size
 
 
+def _says_what(fingerprint: str) -> bool:
+    """Whether it is one: of what somebody else wrote into the database nobody learns anything."""
+    return fingerprint.count("|") >= 4
+
+
 def known_incidents(opened: Iterable[IncidentRow]) -> tuple[KnownIncident, ...]:
-    """The open incidents as a turn is told of them."""
+    """The open incidents as a turn is told of them; of one that nobody understands it is told nothing."""
     return tuple(
         KnownIncident(
-            ExitCode(one.code),
+            _EXITS[one.code],
             one.endpoint,
             one.model,
             one.tool,
-            Remedy(one.remedy) if one.remedy else None,
+            REMEDIES.get(one.remedy),
             parts_of(one.fingerprint)[4],
         )
         for one in opened
+        if one.code in _EXITS and _says_what(one.fingerprint)
     )
 
 

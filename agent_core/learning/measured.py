@@ -10,6 +10,9 @@ from collections.abc import Iterable
 
 from agent_core.failures.remedies import Remedy
 
+REMEDIES = {one.value: one for one in Remedy}
+"""By the names under which they are stored. Of a name that is none nobody learns anything."""
+
 
 def best_remedy(tries: Iterable[tuple[Remedy, bool, int]]) -> Remedy | None:
     """The remedy that helped in the largest share of its tries, with a little doubt for few tries; None if none helped.

@@ -19,7 +19,7 @@ from agent_core.failures.known import KnownStall
 from agent_core.failures.notices import ExitClass
 from agent_core.failures.remedies import Failure, Remedy
 from agent_core.failures.troubles import RemedyOutcome, Trouble, size_bucket
-from agent_core.learning.measured import best_remedy
+from agent_core.learning.measured import REMEDIES, best_remedy
 from agent_core.learning.prevention import CALLS, tried
 from agent_core.records import dataclass
 from agent_core.store.troubles.rows import FORESEEN, TroubleRow
@@ -109,10 +109,10 @@ def stalls_of(rows: Iterable[tuple[str, TroubleRow]], now: int) -> tuple[KnownSt
             if row.cause == FORESEEN and kind not in found:
                 continue
             stall = found.setdefault(kind, _Stall())
-            if row.rung:
-                stall.tried[Remedy(row.rung)] = None
+            if row.rung in REMEDIES:
+                stall.tried[REMEDIES[row.rung]] = None
                 if row.outcome != RemedyOutcome.NOT_KNOWN:
-                    stall.measured.append((Remedy(row.rung), row.outcome == RemedyOutcome.HELPED, 1))
+                    stall.measured.append((REMEDIES[row.rung], row.outcome == RemedyOutcome.HELPED, 1))
             if row.cause == FORESEEN:
                 continue
             stall.chars = max(stall.chars, row.chars)

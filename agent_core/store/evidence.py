@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from enum import EnumType
 from itertools import accumulate
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -39,9 +40,10 @@ from agent_core.store.database.keys import among
 from agent_core.store.database.ownership import LIVES
 from agent_core.store.deliveries.rows import DeliveryRow, made_for
 from agent_core.store.errors import Damaged
-from agent_core.store.inbox.rows import CursorRow, InboxRow, InboxState
+from agent_core.store.inbox.rows import CursorRow, InboxRow, InboxState, UnreadRow
 from agent_core.store.keeping.packing import is_whole
 from agent_core.store.keeping.pieces import GONE, read
+from agent_core.store.keeping.rows import ForgetRow
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState, timed
@@ -55,6 +57,8 @@ AROUND = 1_000
 """So far from those that a turn says it began with, messages are looked for that say the same of it."""
 LONG_MS = 24 * 3_600_000
 """What came so much later than its turn ended did not."""
+ENDED = "turn.ended"
+"""What a webhook is told once of each turn."""
 CURSORS = 500
 """So many positions are read at a time."""
 CALLS = 500
@@ -140,6 +144,22 @@ class PieceEvidence:
     whole: bool
     """Its content is the one that it was stored with; also if that was removed since."""
     at: int
+    refs: int = 1
+    """How often it counts as needed: what nobody needs is gone in the same commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unpaid:
+    """A turn that is over and used more than was counted for its calls, though how much each of them used is known."""
+
+    turn: str
+    session: str
+    used: int
+    """Tokens, as the turn says."""
+    paid: int
+    """Tokens of its calls."""
+    at: int | None
+    """When it ended, ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +175,12 @@ class LedgerEvidence:
     """Nobody changed anything while they were read."""
     since: int = 0
     """All calls are among them that were made after this time, ms."""
+    unpaid: tuple[Unpaid, ...] = ()
+
+
+def turn_of_call(call: ReservationRow) -> str:
+    """The turn that a call was made for."""
+    return call.call.partition(":")[0]
 
 
 def spent_by(calls: Iterable[ReservationRow]) -> dict[PotKey, Amount]:
@@ -175,6 +201,10 @@ class HookEvidence:
     unfounded: tuple[HookRow, ...]
     """Sent and never tried; or given up, and nobody says why."""
     receivers: tuple[ReceiverRow, ...]
+    to_come: tuple[HookRow, ...] = ()
+    """Those that wait for a time that is too far away."""
+    twice: tuple[tuple[str, str], ...] = ()
+    """(receiver, turn) where it was told more than once that this has ended."""
 
 
 Cursor = tuple[int, str]
@@ -211,6 +241,15 @@ _MESSAGE = t.MESSAGE.query.where(_i.id.in_(_KEYS))
 _CALLS = t.CALL.query.where(t.tool_calls.c.turn.in_(_KEYS))
 _PARTS_OF = _PARTS.add_columns(_d.id).where(_d.origin.in_(_KEYS)).order_by(_d.id).limit(OPEN_MOST)
 _SHOWN = select(_d.id).where(_d.origin.in_(_KEYS)).limit(1)
+
+
+_BY_STATE = tuple(
+    (one, one.table.c[one.names[place]], tuple(kind))
+    for one in (t.SCHEDULE, t.OCCURRENCE, t.HOOK, t.UNREAD, t.PERSON, t.INCIDENT, t.RESERVATION, t.PIECE)
+    for place, kind in one.readers
+    if isinstance(kind, EnumType)
+)
+"""Tables that are asked by the state of their rows, with that column and all states: a row in another one is found by nobody."""
 
 
 class EvidenceReads(StoreReading):
@@ -455,7 +494,7 @@ class EvidenceReads(StoreReading):
         last = max(
             [int(sizes[0][0]), *(int(row[0]) for row, sum_ in zip(sizes, running, strict=True) if sum_ <= PIECES_BYTES)]
         )
-        query = select(p.digest, p.form, p.stored, p.how, p.piece, p.size, p.at)
+        query = select(p.digest, p.form, p.stored, p.how, p.piece, p.size, p.at, p.refs)
         return await self._asks.made(query.where(p.piece > after, p.piece <= last).order_by(p.piece), _piece_seen)
 
     async def ledger(self, newest: int) -> LedgerEvidence:
@@ -468,13 +507,32 @@ class EvidenceReads(StoreReading):
         first, since = (str(found[0][0]).partition(":")[0], int(found[0][1])) if found else ("", 0)
         opened = await self._asks.made(t.RESERVATION.query.where(_UNDER_WAY), t.RESERVATION.make)
         before, spent = await self._pots(since, opened), defaultdict[PotKey, Amount](Amount)
+        unpaid, cut = list[Unpaid](), list[ReservationRow]()
         async for calls in self._calls(first, since):
             with self._asks.sense():
                 used_by = spent_by(one for one in calls if one.state is ReservationState.SETTLED)
             for key, used in used_by.items():
                 spent[key] += used
+            last = turn_of_call(calls[-1])
+            unpaid += await self._unpaid([one for one in (*cut, *calls) if turn_of_call(one) != last])
+            cut = [one for one in (*cut, *calls) if turn_of_call(one) == last]  # there may be more of it
+        unpaid += await self._unpaid(cut)
         steady = before == await self._pots(since, opened)
-        return LedgerEvidence(tuple(before.values()), tuple(opened), spent, steady, since)
+        return LedgerEvidence(tuple(before.values()), tuple(opened), spent, steady, since, tuple(unpaid))
+
+    async def _unpaid(self, calls: Sequence[ReservationRow]) -> list[Unpaid]:
+        """Those of the turns with these calls, which are all of theirs, that used more."""
+        paid = Counter[str]()
+        for one in calls:
+            paid[turn_of_call(one)] += one.used_tokens
+        guessed = {turn_of_call(one) for one in calls if one.estimated or one.state is not ReservationState.SETTLED}
+        known = sorted(paid.keys() - guessed)
+        if not known:
+            return []
+        query = select(_u.turn, _u.session, _u.input_tokens, _u.output_tokens, _u.closed_at)
+        rows = await self._asks.all(query.where(_u.turn.in_(known), _u.state == TurnState.CLOSED.value))
+        found = [Unpaid(str(row[0]), str(row[1]), int(row[2]) + int(row[3]), paid[str(row[0])], row[4]) for row in rows]
+        return [one for one in found if one.used > one.paid]
 
     async def _calls(self, first: str, since: int) -> AsyncGenerator[Sequence[ReservationRow]]:
         """Those of the turns that begin with this one, and of those before that ended after `since`, or have not ended."""
@@ -522,8 +580,8 @@ class EvidenceReads(StoreReading):
             found += await self._asks.made(query.order_by(order).limit(OPEN_MOST), t.SCHEDULE.make)
         return found
 
-    async def hooks(self, before: int, newest: int) -> HookEvidence:
-        """What should have been told outside before a time, and what is said falsely of so many of the latest; 0: of all."""
+    async def hooks(self, before: int, newest: int, ahead: int) -> HookEvidence:
+        """What should have been told outside before a time, what waits until after `ahead`, and what is said falsely of so many of the latest; 0: of all."""
         h = t.hooks.c
         due = select(func.min(h.number)).where(text("hooks.state = 'waiting'"), h.retry_at <= before, h.at <= before)
         numbers = [int(row[0]) for row in await self._asks.all(due.group_by(h.receiver))]
@@ -533,7 +591,36 @@ class EvidenceReads(StoreReading):
         last = select(func.max(h.number)).scalar_subquery()
         late = t.HOOK.query.where(h.number > last - newest) if newest else t.HOOK.query
         odd = await self._asks.made(late.where(unfounded).limit(OPEN_MOST), t.HOOK.make)
-        return HookEvidence(tuple(first), tuple(odd), tuple(await self._asks.made(t.RECEIVER.query, t.RECEIVER.make)))
+        to_come = t.HOOK.query.where(text("hooks.state = 'waiting'"), (h.at > ahead) | (h.retry_at > ahead))
+        ended = and_(h.event == ENDED, h.turn != "", *((h.number > last - newest,) if newest else ()))
+        told = select(h.receiver, h.turn).where(ended).group_by(h.receiver, h.turn).having(func.count() > 1)
+        return HookEvidence(
+            tuple(first), tuple(odd), tuple(await self._asks.made(t.RECEIVER.query, t.RECEIVER.make)),
+            tuple(await self._asks.made(to_come.limit(OPEN_MOST), t.HOOK.make)),
+            tuple((str(row[0]), str(row[1])) for row in await self._asks.all(told.limit(OPEN_MOST))),
+        )  # fmt: skip
+
+    async def in_no_state(self) -> list[tuple[str, str]]:
+        """(table and key, column) of rows in a state that does not exist. Reads whole tables."""
+        found = list[tuple[str, str]]()
+        for one, column, states in _BY_STATE:
+            keys = [one.table.c[name] for name in one.keys]
+            query = select(*keys).where(column.not_in([str(state) for state in states])).limit(OPEN_MOST)
+            for row in await self._asks.all(query):
+                found.append((f"{one.table.name} {'/'.join(map(str, row))}", column.name))
+        return found
+
+    async def untold(self) -> list[UnreadRow]:
+        """What could not be taken in and is not over, of which somebody is still to be told."""
+        c = t.unread.c
+        query = t.UNREAD.query.where(text("unread.state <> 'done'"), c.chat != "", c.told == 0)
+        return await self._asks.made(query.order_by(c.received_at).limit(OPEN_MOST), t.UNREAD.make)
+
+    async def forgetting(self) -> list[ForgetRow]:
+        """Whoever is still to be forgotten."""
+        return await self._asks.made(
+            t.FORGET.query.where(t.forgets.c.done_at.is_(None)).limit(OPEN_MOST), t.FORGET.make
+        )
 
     async def cursors(self, after: tuple[str, str]) -> list[CursorRow]:
         """How far platforms were read, behind an account's channel."""
@@ -568,7 +655,7 @@ def _piece_seen(row: Row[*tuple[Any, ...]]) -> PieceEvidence:
         whole = row[3] == GONE or is_whole(read(row))
     except (ValueError, zlib.error):
         whole = False
-    return PieceEvidence(int(row[4]), int(row[5]), whole, int(row[6]))
+    return PieceEvidence(int(row[4]), int(row[5]), whole, int(row[6]), int(row[7]))
 
 
 def _kept_part(row: Sequence[Any]) -> KeptPart:

@@ -166,19 +166,19 @@ class Scheduler:
 
     async def _settle(self, row: ScheduleRow) -> None:
         """Claim what is due of a schedule, one claim after the other."""
-        account = account_of(ChatAddress.of(row.surface))
         if row.surface.startswith(f"{PAGE}/"):
             await self._settle_page(row)
             return
-        if account not in self._members.accounts:
-            if self._first(f"account {row.schedule}"):
-                log.warning("schedule.no_account", schedule=row.schedule, account=account)
-            return  # it stays due, and is told as late or missed when the account is there again
         try:
             plan, rule = schedules.decode(row)
         except UnreadablePlan as error:
             self._set_aside(row, str(error))
             return
+        account = account_of(plan.origin.address)
+        if account not in self._members.accounts:
+            if self._first(f"account {row.schedule}"):
+                log.warning("schedule.no_account", schedule=row.schedule, account=account)
+            return  # it stays due, and is told as late or missed when the account is there again
         if not plan.configured and self._members.standing_of(plan.origin) is PersonStanding.STRANGER:
             await self._store.schedules.put(schedules.cancelled(row, self._clock.now_ms()))
             log.warning("schedule.cancelled", schedule=row.schedule, why="who asked for it may not talk any more")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 import structlog
 
@@ -12,6 +11,7 @@ from agent_core.failures.notices import say
 from agent_core.limits.quotas import QuotaKind
 from agent_core.remembered import ALL, MEMORY, MemoryScopes, Remembered
 from agent_core.store.store import Store
+from agent_core.text.durations import at_time
 from agent_core.text.shown import shortened
 from agent_core.text.tongue import number, sentence, speak, speak_many
 from agent_core.tools.builtin.notes import STRANGE
@@ -171,7 +171,7 @@ NOTHING = sentence("Nothing is remembered here.")
 def entry_words(entry: Remembered, scopes: MemoryScopes, reader: str) -> str:
     """An entry as people read it: its name, its text, and where it came from."""
     source = entry.source
-    marks = [datetime.fromtimestamp(entry.at / 1000, UTC).strftime("%Y-%m-%d")]
+    marks = [at_time(entry.at).strftime("%Y-%m-%d")]
     if whose := _whose(entry.scope, scopes).strip():
         marks.append(whose)
     if source.writer and source.author != reader:

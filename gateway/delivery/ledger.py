@@ -19,7 +19,7 @@ from adapters.delivery.aftermath import within
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import Name, Part, begun, joined, loaded, moved, plan
 from agent_core.ports import Clock, steady_ms
-from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import MOST_PLACE, Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.store.webhooks.rows import HookRow
 from gateway.delivery.owners import Owner, is_word, stands
@@ -69,7 +69,8 @@ class Records:
 
     def placed(self, place: int) -> None:
         """This place is taken."""
-        self.next_place = max(self.next_place, place + 1)
+        if place < MOST_PLACE:
+            self.next_place = max(self.next_place, place + 1)
 
     def may_send(self) -> bool:
         """What is stored here is surely still ours to write."""

@@ -23,10 +23,22 @@ from agent_core.store.evidence import CURSORS, Cursor, EvidencePage, EvidenceRea
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow, TurnState
 from gateway.laws.law import Breach, Law, Viewpoint
-from gateway.laws.others import looks_around, of_files, of_ledger, of_message, of_pieces, of_times, of_times_to_come
+from gateway.laws.others import (
+    looks_around,
+    of_files,
+    of_forgetting,
+    of_ledger,
+    of_message,
+    of_pieces,
+    of_states,
+    of_times,
+    of_times_to_come,
+    of_unread,
+)
 from gateway.laws.outside import of_cursors, of_hooks
 from gateway.laws.shown import OPEN, answers_message, doubled, of_part, of_shown, orphan, unasked, waits
 from gateway.laws.turns import of_turn
+from gateway.webhooks.deciding import LONGEST_PAUSE_MS
 
 PAGE = 20
 """So many turns, messages or parts are read at a time."""
@@ -95,7 +107,14 @@ class Auditor:
     async def run(self, since: Watermark) -> Audited:
         """Everything that is open, and what ended behind `since`. Raises `StorageUnavailable`."""
         found = Audited(mark=since)
-        await self._confirmed(found, self._others)
+        for look in (
+            self._ledger,
+            self._times,
+            self._hooks,
+            self._cursors,
+            self._kept,
+        ):  # what cannot be read hides nothing beside it
+            await self._confirmed(found, look)
         for turns in (await self.reads.open_turns(), await self.reads.undated()):
             for turn in self._sensible(found, turns):
                 await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
@@ -220,16 +239,26 @@ class Auditor:
                 found += unasked(one, number, self.moment)
         return found
 
-    async def _others(self) -> list[Breach]:
-        ledger = of_ledger(await self.reads.ledger(self.newest), await self._now())
+    async def _ledger(self) -> list[Breach]:
+        return list(of_ledger(await self.reads.ledger(self.newest), await self._now()))
+
+    async def _times(self) -> list[Breach]:
         overdue, kept = await self.reads.overdue(self.moment.now - self.moment.late), await self.reads.to_come()
-        hooks = of_hooks(await self.reads.hooks(self.moment.now - self.moment.late, self.newest), self.moment)
-        return [*ledger, *of_times(overdue, self.moment), *of_times_to_come(kept), *hooks, *await self._cursors()]
+        return [*of_times(overdue, self.moment), *of_times_to_come(kept, self.moment)]
+
+    async def _hooks(self) -> list[Breach]:
+        before, ahead = self.moment.now - self.moment.late, self.moment.ahead + LONGEST_PAUSE_MS
+        return list(of_hooks(await self.reads.hooks(before, self.newest, ahead), self.moment))
+
+    async def _kept(self) -> list[Breach]:
+        unread = of_unread(await self.reads.untold(), self.moment)
+        states = of_states(await self.reads.in_no_state()) if not self.newest else ()
+        return [*unread, *of_forgetting(await self.reads.forgetting(), self.moment), *states]
 
     async def _cursors(self) -> list[Breach]:
-        latest, after, found = await self.reads.latest(), ("", ""), list[Breach]()
+        after, found = ("", ""), list[Breach]()
         while page := await self.reads.cursors(after):
-            found += of_cursors(page, latest, self.moment)
+            found += of_cursors(page, self.moment)
             after = page[-1].account, page[-1].channel
             if len(page) < CURSORS:
                 break

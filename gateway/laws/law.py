@@ -21,6 +21,10 @@ KEPT_MS = 6 * 24 * 3600 * 1000
 """Messages and parts are kept for seven days at least: whatever is younger than this must be there."""
 
 
+AHEAD_MS = 24 * 3600 * 1000
+"""By so much a clock may have been ahead that was put right since, and a platform's may differ from ours."""
+
+
 class Law(StrEnum):
     """The laws, by what is wrong where one is broken."""
 
@@ -150,12 +154,26 @@ class Viewpoint:
     runs: bool | None = None
     """Whether a gateway has the database open; None if that is not known."""
 
+    latest: int = 0
+    """When the last of the newest messages came, ms: our clock may have been put back since."""
     living: frozenset[int] | None = None
     """Of several gateways each that lives; None where the database does not tell: then there is one at most, the newest."""
 
     @property
     def newest(self) -> NodeRow | None:
         return self.nodes[0] if self.nodes else None
+
+    @property
+    def up_since(self) -> int:
+        """Since when there is a gateway that does what is due, ms; 0 if none runs."""
+        newest = self.newest
+        runs = newest is not None and newest.ended_at is None and self.runs is not False
+        return newest.started_at if newest is not None and runs else 0
+
+    @property
+    def ahead(self) -> int:
+        """What says that it is later than this, ms, is still to come by all that is known of the time."""
+        return max(self.now, self.latest, *(max(one.started_at, one.ended_at or 0) for one in self.nodes), 0) + AHEAD_MS
 
     @property
     def ours_since(self) -> int:

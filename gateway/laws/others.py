@@ -6,19 +6,31 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import product
 
+from adapters.contract.base import FromChat
 from adapters.contract.contents import decode
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Measure
+from agent_core.messages import words_of
 from agent_core.store.evidence import LONG_MS, KeptPart, LedgerEvidence, MessageEvidence, PieceEvidence
-from agent_core.store.inbox.rows import InboxState
+from agent_core.store.inbox.rows import InboxState, UnreadRow
+from agent_core.store.keeping.rows import ForgetRow
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.turns.rows import TurnState
-from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
+from gateway.commands.registry import BY_NAME
+from gateway.laws.law import AHEAD_MS, KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 from gateway.laws.shown import OPEN
-from gateway.queues.inbox import NO_MODEL, NORMAL_LANE, NOT_OPENED, REFUSED_LANE, UnreadableMessage, chat_of
+from gateway.queues.inbox import (
+    COMMAND_LANE,
+    NO_MODEL,
+    NORMAL_LANE,
+    NOT_OPENED,
+    REFUSED_LANE,
+    UnreadableMessage,
+    chat_of,
+)
 from gateway.queues.inbox import decode as decode_message
-from gateway.schedule import times
-from gateway.schedule.schedules import TASK
+from gateway.schedule import schedules, times
+from gateway.schedule.schedules import TASK, UnreadablePlan
 from gateway.schedule.times import BadTime, Once
 from gateway.setaside.takeup import SET_ASIDE
 
@@ -37,10 +49,8 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if message.arrival != message.id:
         words = f"Message {message.id} came as number {message.arrival} of its conversation, which is another place."
         yield _of(seen, Law.MISPLACED, words)
-    if message.state is not InboxState.DROPPED and not _readable(
-        message.body
-    ):  # of those nobody reads more than their keys
-        yield _of(seen, Law.UNREADABLE, f"What is stored of message {message.id} cannot be read.")
+    if message.state is not InboxState.DROPPED:  # of those nobody reads more than their keys
+        yield from _body(seen)
     match message.state:
         case InboxState.NEW:
             yield from _waits(seen, moment)
@@ -52,12 +62,17 @@ def of_message(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
             yield from _dropped(seen)
 
 
-def _readable(body: bytes) -> bool:
+def _body(seen: MessageEvidence) -> Iterator[Breach]:
+    """What a message says is its own: by its key it is known when it is brought again."""
+    message = seen.message
     try:
-        decode_message(body)
+        inbound = decode_message(message.body)
     except UnreadableMessage:
-        return False
-    return True
+        yield _of(seen, Law.UNREADABLE, f"What is stored of message {message.id} cannot be read.")
+        return
+    if (inbound.account, inbound.platform_key) != (message.account, message.platform_key):
+        words = f"Message {message.id} is kept under another key than its own: if it is brought again, it is answered twice."
+        yield _of(seen, Law.TWICE, words)
 
 
 def looks_around(seen_state: InboxState, turn: str | None, lane: str) -> bool:
@@ -119,11 +134,26 @@ def _done(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if message.turn is not None:
         yield from _taken(seen)
         return
+    if message.lane == COMMAND_LANE and not seen.told and moment.now - message.received_at <= KEPT_MS:
+        yield from _unanswered(seen)
     if message.lane != NORMAL_LANE or seen.heard is not None or seen.told or moment.now - message.received_at > KEPT_MS:
         return
     if any(turn.removed for turn in seen.around):
         return  # who may have heard it is not kept
     yield _of(seen, Law.LOST, f"Message {message.id} is marked as done, and no turn took or heard it.")
+
+
+def _unanswered(seen: MessageEvidence) -> Iterator[Breach]:
+    """A command that only tells something has told it, in the commit in which it was done."""
+    try:
+        inbound = decode_message(seen.message.body)
+    except UnreadableMessage:
+        return  # told as such
+    said = words_of(inbound.input[0].content) if inbound.input else ""
+    command = BY_NAME.get(said.removeprefix("/").partition(" ")[0])
+    if isinstance(inbound, FromChat) and said.startswith("/") and command is not None and not command.changes:
+        words = f"Command {seen.message.id} (/{command.name}) was carried out, and its answer is not among the parts of its chat."
+        yield _of(seen, Law.UNSEEN, words)
 
 
 def _dropped(seen: MessageEvidence) -> Iterator[Breach]:
@@ -152,6 +182,10 @@ def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
             if moment.now - since > UNCLAIMED_MS:
                 words = f"{call.held_tokens} tokens are held for model call {call.call}, whose process is over."
                 yield Breach(Law.HELD, words, call.call.partition(":")[0], "", call.at)
+    for one in seen.unpaid:
+        if one.at is not None and moment.now - one.at < KEPT_MS:  # of older ones calls may be pruned
+            words = f"Turn {one.turn} used {one.used} tokens, and {one.paid} were counted for its calls."
+            yield Breach(Law.SPENT, words, one.turn, "", one.at)
     if not seen.steady:
         return
     known = {(pot.scope, pot.window): pot for pot in seen.pots}
@@ -189,21 +223,34 @@ def of_files(parts: Sequence[KeptPart], there: Callable[[str], bool], chat: str 
             yield Breach(Law.NO_FILE, words, one.row.key, chat, one.row.at)
 
 
+def of_states(rows: Sequence[tuple[str, str]]) -> list[Breach]:
+    """Whatever is looked for by its state is in one that exists."""
+    words = "{} of {} is none that exists: nobody finds that row."
+    return [Breach(Law.UNREADABLE, words.format(column.capitalize(), where), where) for where, column in rows]
+
+
 def of_pieces(pieces: Sequence[PieceEvidence]) -> list[Breach]:
-    """What is stored once for many is what its digest says; it is written once and never changed."""
-    words = "A large text or file (piece {}, {} bytes) is not what it was when it was stored."
+    """What is stored once for many is what its digest says; it is written once and never changed. What nobody needs any more is not there."""
+    words = "A large text or file (piece {}, {} bytes) {}."
+    changed, needless = (
+        "is not what it was when it was stored",
+        "counts as needed by nobody, and will be removed from whoever does",
+    )
     return [
-        Breach(Law.CHANGED, words.format(one.number, one.size), f"piece {one.number}", "", one.at)
+        Breach(
+            Law.CHANGED,
+            words.format(one.number, one.size, needless if one.whole else changed),
+            f"piece {one.number}",
+            "",
+            one.at,
+        )
         for one in pieces
-        if not one.whole
+        if not one.whole or one.refs <= 0
     ]
 
 
 def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Breach]:
     """What is due is claimed soon after, or after the start of the gateway that runs."""
-    newest = moment.newest
-    runs = newest is not None and newest.ended_at is None and moment.runs is not False
-    up_since = newest.started_at if newest is not None and runs else 0
     for one in overdue:
         if one.kind == TASK:
             continue  # it runs, and has no time
@@ -211,13 +258,32 @@ def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Br
             words = f"Schedule {one.schedule} is active, and has no time at which it comes."
             yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.at)
             continue
-        due = max(one.next_at, up_since)
+        due = max(one.next_at, moment.up_since)
         if moment.now - due > moment.late:
             words = f"What was due in schedule {one.schedule} {(moment.now - one.next_at) // 60_000} min ago has not happened.{moment.idle}"
             yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.next_at)
 
 
-def of_times_to_come(kept: Sequence[ScheduleRow]) -> Iterator[Breach]:
+def of_forgetting(jobs: Sequence[ForgetRow], moment: Viewpoint) -> Iterator[Breach]:
+    """Whoever is to be forgotten is, by the gateway that runs: it may take its time, but not days."""
+    for one in jobs:
+        since = max(one.at, moment.up_since)
+        if moment.now - since > AHEAD_MS:
+            words = (
+                f"Somebody is to be forgotten since {(moment.now - one.at) // 3_600_000} h, and is not.{moment.idle}"
+            )
+            yield Breach(Law.NOT_FIRED, words, one.forget, "", one.at)
+
+
+def of_unread(kept: Sequence[UnreadRow], moment: Viewpoint) -> Iterator[Breach]:
+    """Whoever said what could not be read is told so."""
+    for one in kept:
+        if moment.now - max(one.received_at, moment.up_since) > moment.late:
+            words = f"What {one.account} brought as {one.platform_key} could not be read, and its chat was not told.{moment.idle}"
+            yield Breach(Law.UNTOLD, words, one.platform_key, one.chat, one.received_at)
+
+
+def of_times_to_come(kept: Sequence[ScheduleRow], moment: Viewpoint) -> Iterator[Breach]:
     """What is active comes when its rule says so, and what is over does not come again. A task has no time: it runs."""
     for one in kept:
         if one.kind == TASK:
@@ -227,6 +293,15 @@ def of_times_to_come(kept: Sequence[ScheduleRow]) -> Iterator[Breach]:
         except BadTime as error:
             words = f"When schedule {one.schedule} comes cannot be read: {error}"
             yield Breach(Law.UNREADABLE, words, one.schedule, one.session_key, one.at)
+            continue
+        try:
+            schedules.decode(one)
+        except UnreadablePlan:
+            words = f"What is to happen in schedule {one.schedule} cannot be read."
+            yield Breach(Law.UNREADABLE, words, one.schedule, one.session_key, one.at)
+        if max(one.at, one.done_to) > moment.ahead:
+            words = f"Schedule {one.schedule} counts as done up to a time that is still to come."
+            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, 0)
             continue
         since = one.done_to if one.state is ScheduleState.DONE or isinstance(rule, Once) else max(one.at, one.done_to)
         due = times.next_after(rule, since)

@@ -30,7 +30,7 @@ from agent_core.store.turns.rows import FORGOTTEN, TurnState
 from agent_core.turn.view import TEXTS, BubbleKind, View, view
 from gateway.laws.law import KEPT_MS, Breach, Law, Viewpoint
 from gateway.laws.turns import breach, folded
-from gateway.queues.inbox import UnreadableMessage, chat_of
+from gateway.queues.inbox import UnreadableMessage
 from gateway.queues.inbox import decode as decode_message
 
 OPEN = (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)
@@ -75,6 +75,9 @@ def of_part(part: KeptPart, chat: str = "", emptied: Collection[str] = ()) -> It
 def waits(part: KeptPart, since: int, moment: Viewpoint, chat: str = "") -> Iterator[Breach]:
     """The law of what is still to be delivered."""
     row = part.row
+    if row.state in OPEN and since > moment.ahead and not row.gone:
+        words = f"Part {row.key} is to be delivered, and says that it is wanted from a time on that is still to come."
+        yield Breach(Law.UNDELIVERED, words, row.key, chat, 0)
     if row.state in OPEN and moment.now - max(since, 0) > moment.late and not row.gone:
         why = f": {row.cause}" if row.cause else ""
         words = f"Part {row.key} is to be delivered for {(moment.now - since) // 60_000} min{why}.{moment.idle}"
@@ -179,19 +182,30 @@ def _as_line(messages: Sequence[InputMessage]) -> str:
     return "".join(f" {word}" for text in said for word in _WORD.findall(text))
 
 
-def asked_in(seen: TurnEvidence) -> str:
-    """The chat that the message came from which the turn answers; empty if it came from none."""
+def asked_by_chat(seen: TurnEvidence) -> FromChat | None:
+    """The message that the turn answers, if it came from a chat and can be read."""
     first = next((one for one in seen.messages if one.id == seen.turn.first_message), None)
     try:
-        origin = chat_of(first.body) if first is not None else None
+        inbound = decode_message(first.body) if first is not None else None
     except UnreadableMessage:
-        return ""
-    return origin.address.text() if origin is not None else ""
+        return None
+    return inbound if isinstance(inbound, FromChat) else None
 
 
-def _elsewhere(seen: TurnEvidence, chat: str) -> Iterator[Breach]:
-    """What a turn says stands in the chat that asked. Of one that has another id by now its conversation is not called so any more."""
+def _elsewhere(seen: TurnEvidence, asked: FromChat) -> Iterator[Breach]:
+    """What a turn says stands in the chat that asked, and is told in the conversation that goes on there. Of a chat that has another id by now its
+    conversation is not called so any more, and nothing stands where it was."""
+    chat = asked.chat.address.text()
     if seen.session is None or not seen.session.key.startswith(chat.rstrip("/")):
+        stays = any(one.row.surface == chat and one.row.key.startswith(f"{chat}/") for one in seen.parts)
+        if (
+            stays
+            and seen.session is not None
+            and seen.session.quarantined is None
+            and asked.session.text() != seen.session.key
+        ):
+            words = f"Turn {seen.turn.turn} was asked in another conversation than the one that has it."
+            yield breach(seen, Law.OTHER_CHAT, words)
         return
     for one in seen.parts:
         row = one.row
@@ -202,10 +216,10 @@ def _elsewhere(seen: TurnEvidence, chat: str) -> Iterator[Breach]:
 
 def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What the journal comes to, against the parts."""
-    turn, told, chat = seen.turn, folded(seen), asked_in(seen)
-    if chat:
-        yield from _elsewhere(seen, chat)
-    if told is None or told.exit is None or turn.undone or not chat:
+    turn, told, asked = seen.turn, folded(seen), asked_by_chat(seen)
+    if asked is not None:
+        yield from _elsewhere(seen, asked)
+    if told is None or told.exit is None or turn.undone or asked is None:
         return
     if isinstance(told.exit, InterruptedByRestart) and told.exit.detail == RESTORED:
         return  # nobody is told again of what was open in a backup
@@ -228,6 +242,10 @@ def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
             yield breach(seen, law, words)
         elif ours or kind in TEXTS:
             yield from _same_words(seen, bubble, wanted[bubble], mine)
+    for bubble in wanted:
+        if kinds.get(bubble) is BubbleKind.FILE and bubble not in there:
+            words = f"Turn {turn.turn} has sent a file, and {bubble} is not among the parts of its chat."
+            yield breach(seen, Law.GAP, words)
     for bubble, mine in there.items():
         extra = [one for one in mine if _stands(one) and decode(one.row.want).kind in _WORDS]
         if bubble not in wanted and extra:

@@ -10,7 +10,7 @@ import orjson
 from agent_core.failures.errors import ProtocolError, UnreadableJournal
 from agent_core.journal.rows import decode, fold
 from agent_core.machine.turn import Turn
-from agent_core.store.evidence import KeptRow, TurnEvidence
+from agent_core.store.evidence import LONG_MS, KeptRow, TurnEvidence
 from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import FORGOTTEN, TurnRow, TurnState
 from agent_core.text.wellformed import storable
@@ -19,6 +19,8 @@ from agent_core.turn.invariants import ending_problems
 from agent_core.turn.state import Activity
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
 
+BY_AGE = "[retention]"
+"""What stands in the words about a journal that retention has removed: a week is the least that one is kept."""
 ENDED, OPENED = TurnEnded.kind(), TurnOpened.kind()
 
 
@@ -28,7 +30,7 @@ def of_turn(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
         *_messages(seen, moment),
         *_place(seen),
         *_owner(seen, moment),
-        *_journal(seen),
+        *_journal(seen, moment),
         *_end(seen),
         *_figures(seen),
     ]
@@ -76,7 +78,7 @@ def _messages(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
                 seen, Law.LOST, f"Message {message.id} says that turn {turn.turn} has it, which does not know it."
             )
         mine = message.turn == turn.turn
-        if mine and message.person and turn.people and (message.account, message.person) not in asked_by(turn):
+        if mine and message.person and (message.account, message.person) not in asked_by(turn):
             yield breach(
                 seen, Law.LOST, f"Whoever wrote message {message.id} is not among those who asked turn {turn.turn}."
             )
@@ -161,17 +163,11 @@ def _span(ms: int) -> str:
     return f"{ms // 60_000} min" if ms < 2 * 3_600_000 else f"{ms // 3_600_000} h"
 
 
-def _journal(seen: TurnEvidence) -> Iterator[Breach]:
+def _journal(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """It begins with its opening, has no hole, and each row is where it belongs."""
     turn, rows = seen.turn, seen.journal
     if turn.removed:
-        if turn.removed == FORGOTTEN and rows:
-            yield breach(
-                seen, Law.UNREADABLE, f"Turn {turn.turn} is forgotten, and {len(rows)} rows of its journal are there."
-            )
-        if turn.removed == FORGOTTEN and seen.parts:
-            words = f"Turn {turn.turn} is forgotten, and {len(seen.parts)} parts of it are there."
-            yield breach(seen, Law.UNREADABLE, words)
+        yield from _removed(seen, moment)
         return
     if seen.unreadable:
         yield breach(seen, Law.UNREADABLE, f"The journal of turn {turn.turn} cannot be read: {seen.unreadable}")
@@ -200,6 +196,19 @@ def _journal(seen: TurnEvidence) -> Iterator[Breach]:
         yield breach(
             seen, Law.LOST, f"Tool call {call} is recorded for turn {turn.turn}, whose journal does not know it."
         )
+
+
+def _removed(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    """What says that it is removed is, all at once; and only what somebody did not want to be kept, or what is old."""
+    turn, rows = seen.turn, seen.journal
+    why = "is forgotten" if turn.removed == FORGOTTEN else "says that its journal is removed"
+    if rows:
+        yield breach(seen, Law.UNREADABLE, f"Turn {turn.turn} {why}, and {len(rows)} rows of it are there.")
+    if turn.removed == FORGOTTEN and seen.parts:
+        words = f"Turn {turn.turn} is forgotten, and {len(seen.parts)} parts of it are there."
+        yield breach(seen, Law.UNREADABLE, words)
+    if BY_AGE in turn.removed and turn.closed_at is not None and 0 <= moment.now - turn.closed_at < KEPT_MS:
+        yield breach(seen, Law.HOLE, f"The journal of turn {turn.turn} was removed for its age, and the turn is young.")
 
 
 def _calls(seen: TurnEvidence) -> Iterator[Breach]:
@@ -253,8 +262,23 @@ def _figures(seen: TurnEvidence) -> Iterator[Breach]:
     turn, told = seen.turn, folded(seen)
     if told is None or told.exit is None or turn.state is not TurnState.CLOSED:
         return
+    yield from _told_of(seen, told)
     if (used := (turn.input_tokens, turn.output_tokens)) != (told.input_tokens, told.output_tokens) and turn.model:
         words = f"Turn {turn.turn} says that it used {used[0]} and {used[1]} tokens, its journal {told.input_tokens} and {told.output_tokens}."
         yield breach(seen, Law.SPENT, words)
     for problem in ending_problems(told):
         yield breach(seen, Law.UNENDED, f"Of turn {turn.turn}: {problem}.")
+
+
+def _told_of(seen: TurnEvidence, told: Turn) -> Iterator[Breach]:
+    """When a turn began and ended, by which model and for which key, its row says as its journal does. A clock may have been set meanwhile."""
+    turn, opened = seen.turn, told.opened
+    if opened is None:
+        return
+    if turn.closed_at is not None and not -LONG_MS < turn.closed_at - seen.journal[-1].row.at < LONG_MS:
+        words = f"Turn {turn.turn} says that it ended at another time than its journal."
+        yield breach(seen, Law.MISPLACED, words, seen.journal[-1].row.at)
+    if not -LONG_MS < turn.opened_at - opened.at < LONG_MS:
+        yield breach(seen, Law.MISPLACED, f"Turn {turn.turn} says that it began at another time than its journal.")
+    if turn.model and (turn.model, turn.key) != (told.route.model, opened.key):
+        yield breach(seen, Law.UNREADABLE, f"Turn {turn.turn} names another model or key than its journal.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from agent_core.jsonvalue import Json
+from agent_core.text.durations import at_time
 from gateway.laws.auditor import Audited
 from gateway.laws.law import Breach
 
@@ -32,7 +32,7 @@ def _paragraph(one: Breach) -> list[str]:
 
 
 def _time(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return at_time(at).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def as_json(breaches: Sequence[Breach]) -> list[Json]:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 
 from agent_core.records import dataclass
+from agent_core.text.durations import at_time
 
 HOUR_MS = 3_600_000
 MOST_LINES = 8
@@ -265,4 +265,4 @@ def _over(episode: Episode) -> AlertLine:
 
 
 def _clock(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%H:%M UTC")
+    return at_time(at).strftime("%H:%M UTC")

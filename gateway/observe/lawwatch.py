@@ -110,7 +110,8 @@ class LawWatch:
         async with open_reads(self._where) as reads:
             evidence = EvidenceReads(reads.asks)
             now, nodes = self._clock.now_ms(), await evidence.nodes()
-            moment = Viewpoint(now, tuple(nodes), self._rules.late_seconds * 1000, program_version(), runs=True)
+            late, latest = self._rules.late_seconds * 1000, await evidence.latest()
+            moment = Viewpoint(now, tuple(nodes), late, program_version(), runs=True, latest=latest)
             since = self._mark or Watermark(
                 (now - self._rules.hours * HOUR_MS, ""),
                 *await evidence.numbers_before(now - self._rules.hours * HOUR_MS),

@@ -47,5 +47,5 @@ async def audited(
         nodes = await evidence.nodes()
         runs = None if holder is None else holder != 0
         late = round((config.audit.late_seconds if late_seconds is None else late_seconds) * 1000)
-        moment = Viewpoint(clock.now_ms(), tuple(nodes), late, program_version(), runs)
+        moment = Viewpoint(clock.now_ms(), tuple(nodes), late, program_version(), runs, await evidence.latest())
         return await Auditor(evidence, moment, telling(clock, progress)).run(Watermark())

@@ -430,10 +430,12 @@ def decode(row: ScheduleRow) -> tuple[Plan, Rule]:
     """
     try:
         plan = _plans().validate_json(row.body)
-        rule = times.decode(row.rule)
-    except (ValueError, BadTime) as error:
+        rule, address, asked = times.decode(row.rule), ChatAddress.of(row.surface), plan.origin
+        SessionKey.of(row.session_key)
+        if row.kind != TASK:
+            ScheduleKind(row.kind)
+    except (ValueError, TypeError, BadTime) as error:
         raise UnreadablePlan(f"The schedule {row.schedule} cannot be read: {type(error).__name__}.") from error
-    address, asked = ChatAddress.of(row.surface), plan.origin
     # In a chat with another id the same number is another message.
     message = asked.message if asked.address.chat == address.chat else ""
     return replace(plan, origin=replace(asked, address=address, message=message)), rule

@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 
 from agent_core.records import dataclass
+from agent_core.text.durations import at_time
 from agent_core.text.nearest import nearest
 from agent_core.text.patterns import late
 from agent_core.text.tongue import moment_form, speak, speak_many
@@ -309,7 +310,7 @@ def zone_shown(zone: str) -> str:
 
 def moment(at: int, zone: str) -> str:
     """A moment for a person: ``Sat 21 Nov 2026, 14:05 (UTC)``."""
-    return f"{datetime.fromtimestamp(at / 1000, zone_of(zone)):{moment_form()}} ({zone_shown(zone)})"
+    return f"{at_time(at, zone_of(zone)):{moment_form()}} ({zone_shown(zone)})"
 
 
 def span(seconds: int) -> str:

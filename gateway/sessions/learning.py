@@ -123,6 +123,11 @@ class Learning:
         except Damaged as error:  # of no use to the turn, and none of its conversation's doing
             log.warning("incident.not_looked", error=str(error))
             rows = []
+        except StorageUnavailable:
+            raise
+        except Exception:  # what was learnt is a help; without it every turn begins all the same
+            log.exception("incident.watch_failed")
+            rows = []
         return Known(stalls_of(rows, now), known_incidents(self._incidents), conversation)
 
     async def _remembered(

@@ -14,7 +14,6 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from datetime import UTC, datetime
 from enum import StrEnum
 
 import orjson
@@ -23,6 +22,7 @@ from adapters.contract.base import SessionKey
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.store.webhooks.rows import HookRow
+from agent_core.text.durations import at_time
 
 MOST_WORDS = 16_000
 """Characters of one thing that was said."""
@@ -210,8 +210,4 @@ def _bounded(value: Json) -> Json:
 
 def moment(at: int) -> str:
     """A time as it is told: ISO 8601, in UTC."""
-    try:
-        found = datetime.fromtimestamp(at / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        found = datetime.fromtimestamp(0, UTC)
-    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return at_time(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

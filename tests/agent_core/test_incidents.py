@@ -117,3 +117,12 @@ def test_the_line_says_what_and_how_many() -> None:
     assert "next route" in words
     (closed,) = run([], [incident], NOW + RULES.quiet_ms)
     assert incident_words(closed).startswith("✅ Over: the model is not available")
+
+
+@given(st.text(max_size=12), st.text(max_size=12), st.text(max_size=12))
+def test_what_somebody_else_wrote_teaches_nothing_and_hides_nothing(name: str, code: str, remedy: str) -> None:
+    odd = IncidentRow("i_odd", name, IncidentState.OPEN, code, "host", "m1", "", NOW, NOW, remedy=remedy)
+    sound = counted(PRINTS[0], 3, 0, 0, [RemedyCount(remedy, "helped", 1)])
+    changed = run([counted(name, 3, 0, 0, []), sound], [odd])
+    assert PRINTS[0] in {one.fingerprint for one in changed}
+    assert [one.endpoint for one in known_incidents([odd, *applied([], run([sound], []))])] == ["host"]

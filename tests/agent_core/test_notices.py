@@ -14,7 +14,7 @@ from agent_core.failures.exits import EXITS, Exit, ExitCode, read
 from agent_core.failures.leftout import LeftOutKind, Suspect, left_out_words
 from agent_core.failures.notices import Action, ExitClass, NotStarted
 from agent_core.limits.spend import Budget, Measure, Spend
-from agent_core.text.durations import duration
+from agent_core.text.durations import at_time, duration
 
 FACTS: dict[str, object] = {
     "cause": "stalled",
@@ -251,3 +251,8 @@ def test_a_provider_that_says_when_is_not_asked_in_a_moment():
 def test_long_waits_are_told_in_days():
     assert duration(3 * 86_400 + 7200) == "3 days 2 h"
     assert duration(47 * 3600) == "47 h"
+
+
+@pytest.mark.parametrize("ms", [-(2**63), -(10**15), 0, 1_700_000_000_000, 10**17, 2**63 - 1])
+def test_any_number_that_can_be_stored_is_a_time_that_can_be_told(ms: int) -> None:
+    assert f"{at_time(ms):%Y-%m-%d %H:%M:%S}"

@@ -6,8 +6,10 @@ import asyncio
 import time
 
 import pytest
+import uvloop
 
-from agent_core.patience import Limit
+from agent_core.bell import Bell
+from agent_core.patience import Limit, timer_at
 
 
 async def test_what_takes_too_long_ends_and_its_task_goes_on() -> None:
@@ -90,3 +92,26 @@ async def test_who_was_held_has_a_moment_in_which_it_can_be_heard(monkeypatch: p
     async with Limit(0.01):
         time.sleep(0.2)
         await asyncio.sleep(0.05)
+
+
+def test_what_is_due_already_has_a_timer_like_all_others() -> None:
+    """The gateway runs on uvloop, which calls it soon by a handle without a time: whoever asked that when it is due failed, and the turn with it."""
+
+    async def asked() -> None:
+        loop, rang = asyncio.get_running_loop(), asyncio.Event()
+        assert timer_at(loop, loop.time() - 5, rang.set).when() < loop.time() + 1
+        async with asyncio.timeout(10):
+            await rang.wait()
+        async with Limit(0) as limit:
+            limit.move(-1)
+            limit.move(60)
+        bell = Bell()
+        bell.ring()
+        assert await bell.wait(0)
+        waiting = asyncio.create_task(bell.wait(0))
+        await asyncio.sleep(0)
+        bell.ring()
+        assert await waiting
+        assert not await bell.wait(0.001)
+
+    uvloop.run(asked())

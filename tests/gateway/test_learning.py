@@ -103,3 +103,10 @@ async def test_only_models_that_turns_ask_and_the_gateway_itself_are_anybodys_co
     assert [concerns(*each) for each in (("host", "m"), ("host", "old"), ("gone", "m"), (OURSELVES, "t1, set aside"))] == [
         True, False, False, True,
     ]  # fmt: skip
+
+
+async def test_a_turn_begins_also_where_what_was_learnt_cannot_be_understood() -> None:
+    troubles = Troubles()
+    troubles.fails = ValueError("not enough values to unpack")
+    known = await learning(troubles).known(in_chat("2", 1), "s_1", 1)
+    assert ([*known.stalls], known.incidents) == ([], ())

@@ -46,3 +46,17 @@ async def test_who_is_given_chats_counts_on_behind_those_who_had_them(tmp_path: 
         mine.placed(90)
         await mine.count_on()
         assert mine.next_place == 91
+
+
+async def test_a_place_that_nobody_gave_stops_nobody_elses(tmp_path: Path) -> None:
+    """The last one that the database can hold: whoever counted on from there could store nothing any more, in no chat."""
+    async with opened(str(tmp_path / "store.db")) as store:
+        session, epoch, turn = await turn_of(store)
+        base = DeliveryRow("telegram/1/7", turn, "answer", 0, 2**63 - 1, b"words", "h", "k")
+        await store.deliveries.put(session, epoch, [replace(base, part=1, place=7, key="k1"), base])
+        clock = FakeClock()
+        records = Records(store, DamageMet(clock))
+        await records.count_on()
+        assert records.next_place == 8
+        Ledger(base.surface, records, clock, lambda: None).restore([Delivery(session, base)], Owner(session, epoch))
+        assert records.next_place == 8

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from gateway.schedule.schedules import (
     OccurrenceClaim,
     Plan,
     ScheduleKind,
+    UnreadablePlan,
     announcement,
     cancelled,
     claimed,
@@ -254,3 +257,16 @@ def test_each_occurrence_of_each_schedule_is_accepted_once_under_its_own_name_an
     assert places == [SessionKey("telegram", "1", "2", thread).text() for thread in ("", "7")]
     assert "paused" in line(paused(row, 1), plan, rule)
     assert "no more" in line(cancelled(row, 1), plan, rule)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"body": b"{"}, {"rule": "at times"}, {"surface": "x"}, {"session_key": "x"}, {"kind": "perhaps"}],
+    ids=lambda odd: next(iter(odd)),
+)
+def test_a_row_of_which_a_part_makes_no_sense_says_so_as_a_whole(odd: Mapping[str, Any]) -> None:
+    row = synced(None, Every(3_600, FIRST), plan(), FIRST)
+    assert row is not None
+    decode(row)
+    with pytest.raises(UnreadablePlan):
+        decode(replace(row, **odd))

@@ -17,7 +17,9 @@ async def audited(where: str | Path, *, late_ms: int = LATE_MS, now: int = 0, ru
     async with open_reads(where) as reads:
         evidence = EvidenceReads(reads.asks)
         nodes = tuple(await evidence.nodes())
-        moment = Viewpoint(now or time.time_ns() // 1_000_000, nodes, late_ms, program_version(), runs)
+        moment = Viewpoint(
+            now or time.time_ns() // 1_000_000, nodes, late_ms, program_version(), runs, await evidence.latest()
+        )
         return await Auditor(evidence, moment, again_seconds=0.0).run(Watermark())
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from adapters.contract.contents import decode, encode
 from adapters.delivery.reconcile import want_hash
 from adapters.text.styled import Styled
+from agent_core.limits.retention import Keep
 from agent_core.store import tables as t
 from agent_core.store.turns.rows import FORGOTTEN, ROWS_A_TURN
 from gateway.laws.law import Law
@@ -186,7 +187,57 @@ def the_answer_to_a_long_question_is_not_there(conn: Connection) -> None:
     conn.execute(delete(t.deliveries).where(_d.origin == one(conn, packed)[0]))
 
 
+def a_file_that_was_sent_is_not_among_the_parts(conn: Connection) -> None:
+    rows = conn.execute(select(_d.id, _d.want)).all()
+    conn.execute(delete(t.deliveries).where(_d.id == next(row[0] for row in rows if decode(bytes(row[1])).file)))
+
+
+def the_answer_to_a_command_is_not_there(conn: Connection) -> None:
+    rows = conn.execute(select(_i.id, _i.body).where(_i.lane == "command")).all()
+    number = next(row[0] for row in rows if b"/usage" in bytes(row[1]))
+    conn.execute(delete(t.deliveries).where(_d.origin == f"inbox:{number}"))
+
+
+def what_is_said_beside_turns_waits_from_a_time_to_come(conn: Connection) -> None:
+    later = {"state": "wanted", "platform_id": None, "at": _d.at + 3_650 * DAY_MS}
+    conn.execute(update(t.deliveries).where(_d.origin.like("inbox:%")).values(**later))
+
+
 # ---------------------------------------------------------------------- of turns
+
+
+def a_turn_ended_in_ten_years(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(closed_at=_u.closed_at + 3_650 * DAY_MS))
+
+
+def a_turn_began_ten_years_ago(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(opened_at=_u.opened_at - 3_650 * DAY_MS))
+
+
+def a_journal_is_there_that_was_removed(conn: Connection) -> None:
+    """By these words nothing of a turn is looked at any more."""
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(removed=Keep().words("journals_days")))
+
+
+def a_journal_of_a_young_turn_was_removed_for_its_age(conn: Connection) -> None:
+    a_journal_is_not_there(conn)
+    a_journal_is_there_that_was_removed(conn)
+
+
+def a_turn_names_another_key(conn: Connection) -> None:
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(key="ceo"))
+
+
+def nobody_asked_a_turn(conn: Connection) -> None:
+    """Whoever is forgotten later would leave it behind."""
+    conn.execute(update(t.turns).where(_u.turn == long_turn(conn)).values(people=""))
+
+
+def two_conversations_have_changed_their_names(conn: Connection) -> None:
+    """Whoever writes next goes on with what somebody else has said."""
+    this, other = conn.execute(select(_s.session, _s.key).where(_s.key.like("telegram/%")).limit(2)).all()
+    for session, key in ((this[0], "for a moment"), (other[0], this[1]), (this[0], other[1])):
+        conn.execute(update(t.sessions).where(_s.session == session).values(key=key))
 
 
 def what_a_turn_said_is_another_in_its_journal(conn: Connection) -> None:
@@ -411,6 +462,24 @@ def a_message_says_something_else(conn: Connection) -> None:
     conn.execute(update(t.inbox).where(_i.id == row[0]).values(body=bytes(row[1]).replace(b"long 1800", b"long 1900")))
 
 
+def a_message_is_kept_under_another_key(conn: Connection) -> None:
+    """When its platform brings it again, it is new."""
+    conn.execute(update(t.inbox).where(_i.turn == long_turn(conn)).values(platform_key="1:1"))
+
+
+def what_could_not_be_read_was_told_nobody(conn: Connection) -> None:
+    kept = {
+        "account": "telegram/1", "platform_key": "1:1", "body": b"{}", "words": "why", "version": "0", "received_at": 1_700_000_000_000,
+        "chat": "telegram/1/1/", "state": "given_up", "tries": 9, "tried_at": 1_700_000_000_000, "told": 0,
+    }  # fmt: skip
+    conn.execute(insert(t.unread).values(**kept))
+
+
+def somebody_is_to_be_forgotten_for_days(conn: Connection) -> None:
+    job = {"forget": "f_1", "who": "[]", "stage": "turns", "after": "", "told": "{}", "at": 1_700_000_000_000}
+    conn.execute(insert(t.forgets).values(**job))
+
+
 def a_part_is_of_another_conversation(conn: Connection) -> None:
     session = one(conn, select(_u.session).where(_u.turn == long_turn(conn)))[0]
     other = one(conn, select(_s.session).where(_s.session != session))[0]
@@ -452,6 +521,28 @@ def a_message_to_a_webhook_was_sent_without_a_try(conn: Connection) -> None:
     _hook(conn, state="sent", done_at=1_700_000_000_000)
 
 
+def a_message_to_a_webhook_waits_for_a_time_to_come(conn: Connection) -> None:
+    _hook(conn, at=4_000_000_000_000)
+
+
+def a_webhook_rests_for_ten_years(conn: Connection) -> None:
+    rests = {
+        "receiver": "crm",
+        "url": "https://crm",
+        "off": "",
+        "failures": 1,
+        "failing_since": 1,
+        "not_before": 4_000_000_000_000,
+        "at": 1,
+    }
+    conn.execute(insert(t.receivers).values(**rests))
+
+
+def a_webhook_was_told_twice_of_one_end(conn: Connection) -> None:
+    for number in (1, 2):
+        _hook(conn, message=f"msg_{number}", turn=long_turn(conn), state="sent", attempt=1, done_at=1_700_000_000_000)
+
+
 def a_channel_of_slack_counts_as_read_for_ten_years(conn: Connection) -> None:
     conn.execute(insert(t.cursors).values(account="slack/T1", channel="C1", last_seen="2100000000.000100"))
 
@@ -467,6 +558,19 @@ def a_budget_forgot_what_was_spent(conn: Connection) -> None:
     conn.execute(update(t.budgets).where(t.budgets.c.scope.not_like("daily:%")).values(spent_tokens=1))
 
 
+def a_call_used_less_than_its_turn(conn: Connection) -> None:
+    """And its budgets were told the same."""
+    r, b = t.reservations.c, t.budgets.c
+    row = one(conn, select(r.call, r.used_tokens).where(r.call.like(f"{long_turn(conn)}:%")))
+    conn.execute(update(t.reservations).where(r.call == row[0]).values(used_tokens=1))
+    conn.execute(update(t.budgets).where(b.scope.not_like("daily:%")).values(spent_tokens=b.spent_tokens - row[1] + 1))
+
+
+def what_makes_no_sense_hides_nothing_beside_it(conn: Connection) -> None:
+    what_a_call_holds_makes_no_sense(conn)
+    a_channel_of_slack_counts_as_read_for_ten_years(conn)
+
+
 def a_budget_is_not_there(conn: Connection) -> None:
     conn.execute(delete(t.budgets).where(t.budgets.c.scope.not_like("daily:%")))
 
@@ -478,6 +582,10 @@ def what_a_call_was_paid_from_cannot_be_read(conn: Connection) -> None:
 def a_file_or_a_long_text_is_another(conn: Connection) -> None:
     row = one(conn, select(t.pieces.c.digest).where(t.pieces.c.how == "zlib"))
     conn.execute(update(t.pieces).where(t.pieces.c.digest == row[0]).values(stored=compress(b"something else")))
+
+
+def a_long_text_counts_as_needed_by_nobody(conn: Connection) -> None:
+    conn.execute(update(t.pieces).values(refs=0))
 
 
 def a_long_text_cannot_be_unpacked(conn: Connection) -> None:
@@ -534,6 +642,16 @@ def a_reminder_is_over_and_never_came(conn: Connection) -> None:
     conn.execute(update(t.schedules).values(rule="once 1700000000000", state="done", at=1_700_000_000_000))
 
 
+def what_comes_cannot_be_read(conn: Connection) -> None:
+    _schedule(conn, next_at=4_000_000_000_000)
+    conn.execute(update(t.schedules).values(rule="once 4000000000000"))
+
+
+def something_counts_as_done_for_ten_years(conn: Connection) -> None:
+    _schedule(conn, next_at=4_000_000_000_000)
+    conn.execute(update(t.schedules).values(rule="every 3600 0", done_to=3_999_999_000_000))
+
+
 def when_something_comes_cannot_be_read(conn: Connection) -> None:
     _schedule(conn, next_at=4_000_000_000_000)
 
@@ -549,6 +667,15 @@ def a_message_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
 
 def a_part_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
     conn.execute(update(t.deliveries).where(_d.id == a_part(conn)[0]).values(state="read"))
+
+
+def a_message_to_a_webhook_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
+    _hook(conn, state="lost")
+
+
+def something_to_come_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
+    _schedule(conn, next_at=1_000)
+    conn.execute(update(t.schedules).values(state="perhaps"))
 
 
 def a_turn_is_in_a_state_that_does_not_exist(conn: Connection) -> None:
@@ -583,6 +710,27 @@ def the_answers_of_two_turns_have_changed_their_places(conn: Connection) -> None
 
 
 ALL = (
+    Sabotage(Law.GAP, a_file_that_was_sent_is_not_among_the_parts),
+    Sabotage(Law.UNSEEN, the_answer_to_a_command_is_not_there),
+    Sabotage(Law.UNDELIVERED, what_is_said_beside_turns_waits_from_a_time_to_come),
+    Sabotage(Law.MISPLACED, a_turn_ended_in_ten_years),
+    Sabotage(Law.MISPLACED, a_turn_began_ten_years_ago),
+    Sabotage(Law.UNREADABLE, a_journal_is_there_that_was_removed),
+    Sabotage(Law.HOLE, a_journal_of_a_young_turn_was_removed_for_its_age),
+    Sabotage(Law.UNREADABLE, a_turn_names_another_key),
+    Sabotage(Law.LOST, nobody_asked_a_turn),
+    Sabotage(Law.OTHER_CHAT, two_conversations_have_changed_their_names),
+    Sabotage(Law.TWICE, a_message_is_kept_under_another_key),
+    Sabotage(Law.UNTOLD, what_could_not_be_read_was_told_nobody),
+    Sabotage(Law.NOT_FIRED, somebody_is_to_be_forgotten_for_days),
+    Sabotage(Law.UNDELIVERED, a_message_to_a_webhook_waits_for_a_time_to_come),
+    Sabotage(Law.UNDELIVERED, a_webhook_rests_for_ten_years),
+    Sabotage(Law.TWICE, a_webhook_was_told_twice_of_one_end),
+    Sabotage(Law.SPENT, a_call_used_less_than_its_turn),
+    Sabotage(Law.AHEAD, what_makes_no_sense_hides_nothing_beside_it),
+    Sabotage(Law.CHANGED, a_long_text_counts_as_needed_by_nobody),
+    Sabotage(Law.UNREADABLE, what_comes_cannot_be_read),
+    Sabotage(Law.NOT_FIRED, something_counts_as_done_for_ten_years),
     Sabotage(Law.UNENDED, a_turn_says_that_it_is_closed, "middle"),
     Sabotage(Law.UNENDED, a_turn_does_not_say_when_it_ended),
     Sabotage(Law.MISPLACED, a_turn_follows_one_that_is_still_to_come),
@@ -614,6 +762,8 @@ ALL = (
     Sabotage(Law.SPENT, a_budget_counted_money_that_nobody_spent),
     Sabotage(Law.UNREADABLE, a_message_is_in_a_state_that_does_not_exist),
     Sabotage(Law.UNREADABLE, a_part_is_in_a_state_that_does_not_exist),
+    Sabotage(Law.UNREADABLE, a_message_to_a_webhook_is_in_a_state_that_does_not_exist),
+    Sabotage(Law.UNREADABLE, something_to_come_is_in_a_state_that_does_not_exist),
     Sabotage(Law.UNREADABLE, a_turn_is_in_a_state_that_does_not_exist),
     Sabotage(Law.OTHER_WORDS, two_turns_have_changed_their_answers),
     Sabotage(Law.MISPLACED, the_answers_of_two_turns_have_changed_their_places),

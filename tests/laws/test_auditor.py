@@ -37,7 +37,7 @@ from tests.store.support import IDS, FakeClock, message, opened, started, turn_o
 
 SAID = encode(
     FromApi(
-        account="api", platform_key="m1", session=SessionKey("api", "", "c"), input=(InputMessage("hi"),), surface="api",
+        account="bot", platform_key="m1", session=SessionKey("api", "", "c"), input=(InputMessage("hi"),), surface="api",
         memory_scope="api/c",
     )
 )  # fmt: skip
@@ -226,7 +226,7 @@ def test_its_exit_status_and_its_words_say_what_was_found(tmp_path: Path) -> Non
         )
         db.execute(
             "INSERT INTO inbox (id, account, platform_key, session, arrival, lane, body, state, received_at) "
-            "VALUES (1, 'telegram/1', 'k', 's_1', 1, 'normal', ?, 'new', 1000)",
+            "VALUES (1, 'bot', 'm1', 's_1', 1, 'normal', ?, 'new', 1000)",
             (SAID,),
         )
     done = outspoken(home, "audit", "--json")

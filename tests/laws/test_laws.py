@@ -205,7 +205,7 @@ def test_budgets_agree_with_their_calls_to_the_token(calls: list[tuple[bool, int
 
 SAID = encode_message(
     FromApi(
-        account="api", platform_key="k", session=SessionKey("api", "", "s"), input=(InputMessage("hello"),), surface="api",
+        account="telegram/1", platform_key="k", session=SessionKey("api", "", "s"), input=(InputMessage("hello"),), surface="api",
         memory_scope="api/ada",
     )
 )  # fmt: skip
@@ -296,7 +296,7 @@ def test_a_schedule_breaks_none_whatever_was_done_to_it_and_whatever_the_clock_d
     for what, step in steps:
         now = max(FIRST, now + step)
         assert row is not None
-        assert list(of_times_to_come([row])) == []
+        assert list(of_times_to_come([row], ALIVE)) == []
         match what:
             case "claimed":
                 kept, known = schedules.decode(row)
@@ -309,13 +309,13 @@ def test_a_schedule_breaks_none_whatever_was_done_to_it_and_whatever_the_clock_d
             case _:
                 row = synced(row, times_of_rules.decode(row.rule), plan(), now) or row
     assert row is not None
-    assert list(of_times_to_come([row])) == []
+    assert list(of_times_to_come([row], ALIVE)) == []
 
 
 def test_a_task_that_runs_for_long_has_no_time_and_breaks_none() -> None:
     task = ScheduleRow("task:c", TASK, "web/page/c", "", 1, f"once {NOW}", b"{}", None, at=NOW - 10 * HOUR_MS)
     assert list(of_times([task], ALIVE)) == []
-    assert list(of_times_to_come([task, replace(task, state=ScheduleState.DONE)])) == []
+    assert list(of_times_to_come([task, replace(task, state=ScheduleState.DONE)], ALIVE)) == []
 
 
 @given(RULES, st.integers(ZONES_MS + 1, 10**12))
@@ -324,9 +324,9 @@ def test_what_comes_later_than_its_rule_says_breaks_one(rule: Rule, ms: int) -> 
     assert row is not None
     if row.next_at is not None:
         late = replace(row, next_at=row.next_at + ms)
-        assert [one.law for one in of_times_to_come([late])] == [Law.NOT_FIRED]
+        assert [one.law for one in of_times_to_come([late], ALIVE)] == [Law.NOT_FIRED]
         over = replace(row, next_at=None, state=ScheduleState.DONE)
-        assert [one.law for one in of_times_to_come([over])] == [Law.NOT_FIRED]
+        assert [one.law for one in of_times_to_come([over], ALIVE)] == [Law.NOT_FIRED]
 
 
 def test_where_one_gateway_serves_the_newest_process_lives_until_it_has_ended() -> None:

@@ -81,7 +81,7 @@ def test_a_channel_is_ahead_exactly_when_it_is_so_of_all_that_is_known_of_the_ti
         CursorRow("discord/1", "starts:a", str(now)),
         CursorRow("cli/x", "y", "z"),
     ]
-    found = [one.law for one in of_cursors([*rows, *others], latest, moment)]
+    found = [one.law for one in of_cursors([*rows, *others], replace(moment, latest=latest))]
     assert found == ([Law.AHEAD] * 2 if ahead > AHEAD_MS else [])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
@@ -27,6 +27,7 @@ from agent_core.store.keeping import pieces
 
 K = TypeVar("K")
 R = TypeVar("R")
+S = TypeVar("S")
 log = structlog.get_logger("storage")
 EDGE_ROWS = 256
 """So many rows are asked for at once on the way to what cannot be read; then fewer and fewer."""
@@ -189,10 +190,26 @@ class StoreAsks:
                 more = await self._edge(rest.order_by(key), lambda last: key > last, make, key_of, None)
                 found += more[::-1][: None if most is None else most - len(found)]
             left_out = str(error)
+        self.note_left_out(what, left_out)
+        return found
+
+    def sensible(self, what: str, rows: Iterable[S], make: Callable[[S], R]) -> list[R]:
+        """What can be made of the rows of a list that everybody needs, each by itself; that some are left out is said as by `readable`."""
+        found, left_out = list[R](), ""
+        for row in rows:
+            try:
+                with self.sense():
+                    found.append(make(row))
+            except Damaged as error:
+                left_out = str(error)
+        self.note_left_out(what, left_out)
+        return found
+
+    def note_left_out(self, what: str, left_out: str) -> None:
+        """Why something of a list was left out when it was asked for just now; empty if nothing was."""
         if left_out and not self.lost.get(what):
             log.warning("rows.left_out", table=what, error=left_out)
         self.lost[what] = bool(left_out)
-        return found
 
     async def _edge(
         self,

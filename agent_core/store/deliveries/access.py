@@ -14,7 +14,15 @@ from agent_core.store.audit import AuditRow
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.node import Writing
 from agent_core.store.deliveries.ops import Act, PutDeliveries, PutGate
-from agent_core.store.deliveries.rows import AdapterStateRow, Delivery, DeliveryRow, DeliveryState, FailedPart, GateRow
+from agent_core.store.deliveries.rows import (
+    MOST_PLACE,
+    AdapterStateRow,
+    Delivery,
+    DeliveryRow,
+    DeliveryState,
+    FailedPart,
+    GateRow,
+)
 from agent_core.store.sessions import upkeep
 from agent_core.store.turns.rows import (
     TurnState,
@@ -53,7 +61,7 @@ NEWEST = 200
 """So many parts can be stored in another order than they got their places."""
 _PARTS = t.PART.query.add_columns(t.deliveries.c.session)
 _newest = select(t.deliveries.c.place).order_by(t.deliveries.c.id.desc()).limit(NEWEST).subquery()
-_LAST_PLACE = select(func.coalesce(func.max(_newest.c.place), 0))
+_LAST_PLACE = select(func.coalesce(func.max(_newest.c.place), 0)).where(_newest.c.place < MOST_PLACE)
 
 
 class DeliveryReads(StoreReading):

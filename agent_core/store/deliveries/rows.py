@@ -19,6 +19,8 @@ class DeliveryState(StrEnum):
     SKIPPED = "skipped"
 
 
+MOST_PLACE = 2**62
+"""Nobody has given a place from here on: one that is there was written by somebody else, and no other is counted on from it."""
 BY_HAND = "by hand: "
 """The cause of a part that somebody who runs the gateway has taken out of the outbox begins with this."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, literal, or_, select, update
@@ -29,6 +30,8 @@ Account = tuple[str, str]
 """(account, the person's id in it)"""
 Blank = Callable[[str, str, str], bytes]
 """What is left of a message, by its account, its key and its conversation's."""
+NOBODY_KNOWS: Account = ("", "")
+"""Who asked a turn of which that cannot be read."""
 SUMMARY = "Earlier turns were removed, because somebody wanted to be forgotten."
 DROPPED = "its person is forgotten"
 """Why a message was dropped that has no words any more."""
@@ -80,14 +83,27 @@ class TheirSession:
     """Nobody else asked anything in it, as far as is known."""
 
 
-def people_of(stored: str) -> set[Account]:
-    """Who asked a turn."""
+def named_in(stored: str) -> set[Account]:
+    """The accounts of a list as it is stored. Raises ValueError, TypeError, LookupError if it is none."""
     return {(str(one[0]), str(one[1])) for one in orjson.loads(stored or "[]")}
+
+
+def people_of(stored: str) -> set[Account]:
+    """Who asked a turn; if nobody can say, somebody of whom nothing is known, so that no other is held up."""
+    try:
+        return named_in(stored)
+    except (ValueError, TypeError, LookupError):
+        return {NOBODY_KNOWS}
 
 
 def _asked(who: Iterable[Account]) -> list[str]:
     """How each of them stands in `turns.people`."""
     return [orjson.dumps(list(one)).decode() for one in who]
+
+
+def _job(row: Sequence[Any]) -> ForgettingJob:
+    made = t.FORGET.make(row)
+    return ForgettingJob(made.forget, tuple(sorted(named_in(made.who))), made.at, made.done_at)
 
 
 _JOBS = t.FORGET.query.order_by(t.forgets.c.at, t.forgets.c.forget)
@@ -98,8 +114,7 @@ class Forgotten(StoreReading):
 
     async def jobs(self) -> list[ForgettingJob]:
         """All of which it is known, the oldest first."""
-        rows = await self._asks.made_always(_JOBS, t.FORGET.make)
-        return [ForgettingJob(one.forget, tuple(sorted(people_of(one.who))), one.at, one.done_at) for one in rows]
+        return self._asks.sensible("forgets", await self._asks.always(_JOBS), _job)
 
     async def unnamed_messages(self, limit: int, after: int) -> list[tuple[int, str, str, bytes]]:
         """Messages of an older version, whose writer stands in the body only: (number, account, turn, body)."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
-import orjson
 from sqlalchemy import func, select
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import Rows, StoreReading
 from agent_core.store.database.keys import among
 from agent_core.store.database.node import Writing
+from agent_core.store.keeping.forgetting import NOBODY_KNOWS, people_of
 from agent_core.store.people import links
 from agent_core.store.people.ops import PutPerson, PutPlace, Unlink
 from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PersonState, PlaceRow, Redeemed
+
+UNSAID = "unreadable"
+"""Who decided about a person of whom what is stored makes no sense."""
 
 
 class PeopleReads(StoreReading):
@@ -26,12 +30,15 @@ class PeopleReads(StoreReading):
         query = t.PERSON.query.order_by(p.at.desc())
         if account:
             query = query.where(p.account == account)
-        return await self._asks.made(query, t.PERSON.make)
+        found = await self._asks.made(query, _person)
+        odd = next((f"Nobody can say what {one.account}/{one.person} may do." for one in found if one.by == UNSAID), "")
+        self._asks.note_left_out("people", odd)
+        return found
 
     async def these(self, who: Collection[tuple[str, str]]) -> list[PersonRow]:
         """Those of them that are known, by account and person."""
         named = among((t.people.c.account, t.people.c.person), sorted(who))
-        return await self._asks.made(t.PERSON.query.where(named), t.PERSON.make) if who else []
+        return await self._asks.made(t.PERSON.query.where(named), _person) if who else []
 
     async def spoke(self) -> list[PersonRow]:
         """Whoever asked a turn that is known, who spoke last first."""
@@ -49,10 +56,22 @@ class PeopleReads(StoreReading):
         return await self._asks.made(t.LINK.query.order_by(c.at, c.account, c.person), t.LINK.make)
 
 
+def _person(row: Sequence[Any]) -> PersonRow:
+    """Of whom nobody knows what they may do, they may do nothing."""
+    values = list(row)
+    if values[_STATE] not in _STATES:
+        values[_STATE], values[_BY] = PersonState.REVOKED, UNSAID
+    return t.PERSON.make(values)
+
+
+_STATES = frozenset(PersonState)
+_STATE, _BY = t.PERSON.names.index("state"), t.PERSON.names.index("by")
+
+
 def _spoke(rows: Rows) -> list[PersonRow]:
     last: dict[tuple[str, str], int] = {}
     for people, at in rows:
-        for account, person in orjson.loads(people):
+        for account, person in people_of(people) - {NOBODY_KNOWS}:
             last[account, person] = max(last.get((account, person), 0), at)
     found = [PersonRow(*who, PersonState.SPOKE, at=at) for who, at in last.items()]
     return sorted(found, key=lambda row: (-row.at, row.account, row.person))

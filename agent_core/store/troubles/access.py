@@ -105,11 +105,11 @@ class TroubleReads(StoreReading):
 
     async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
         """Incidents, the latest first. Their ids sort by the time at which they were made."""
-        return [t.INCIDENT.make(row) for row in await self._asks.always(_incidents(limit, open_only=open_only))]
+        rows = await self._asks.always(_incidents(limit, open_only=open_only))
+        return self._asks.sensible("incidents", rows, t.INCIDENT.make)
 
     async def incident(self, incident: str) -> IncidentRow | None:
-        found = await self._asks.all(t.INCIDENT.query.where(t.incidents.c.incident == incident))
-        return t.INCIDENT.make(found[0]) if found else None
+        return await self._asks.first(t.INCIDENT.query.where(t.incidents.c.incident == incident), t.INCIDENT.make)
 
 
 class Troubles(TroubleReads, Writing):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import orjson
 
@@ -16,6 +15,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import QuotaKind
 from agent_core.records import dataclass
 from agent_core.remembered import ALL, MEMORY, UNKNOWN_SOURCE, MemoryScopes, Remembered
+from agent_core.text.durations import at_time
 from agent_core.text.shown import plain, something_to_see
 from agent_core.tools.base import (
     EffectClass,
@@ -281,7 +281,7 @@ class Recall:
 
 def _line(entry: Remembered, scopes: MemoryScopes, reader: str) -> str:
     """An entry as the model reads it; a text of several lines cannot look like several entries."""
-    marks = [datetime.fromtimestamp(entry.at / 1000, UTC).date().isoformat()]
+    marks = [at_time(entry.at).date().isoformat()]
     if entry.scope == scopes.everybody:
         marks.append("everybody's")
     elif entry.scope == scopes.chat and entry.scope != scopes.own:

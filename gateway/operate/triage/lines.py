@@ -22,6 +22,7 @@ from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.failures.notices import ExitClass
 from agent_core.failures.troubles import RemedyOutcome
 from agent_core.records import dataclass
+from agent_core.text.durations import at_time
 from gateway.observe.logcatalogue import event_of
 from gateway.operate.triage.grouping import Group, Groups, SeenFailure, add
 from gateway.operate.triage.issues import (
@@ -210,5 +211,5 @@ def _milliseconds(stamp: str) -> int:
 
 def stamp_of(at: int) -> str:
     """A time as lines have it."""
-    moment = datetime.fromtimestamp(at / 1000, UTC)
+    moment = at_time(at)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 import orjson
 
 from agent_core.records import dataclass
+from agent_core.text.durations import at_time
 from gateway.observe.logging import escaped
 from gateway.operate.triage.grouping import Group, Groups, Tried, ranked, tried
 
@@ -110,7 +110,7 @@ def _number(number: int) -> str:
 
 def moment(at: int) -> str:
     """A time for people, UTC, to the minute."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return at_time(at).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def as_json(report: Report, limit: int) -> bytes:

@@ -1,0 +1,78 @@
+"""A row of which nobody can make anything, in a list that everybody needs, holds up nobody else."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import closing
+
+import pytest_asyncio
+
+from agent_core.store.keeping import forgetting as steps
+from agent_core.store.keeping.forgetting import NOBODY_KNOWS, ForgettingJob
+from agent_core.store.people.rows import PersonRow, PersonState
+from agent_core.store.store import Store
+from agent_core.store.troubles.rows import IncidentRow, IncidentState
+from tests.databases import connected
+from tests.store.support import opened, turn_of
+
+ADA, BOB = ("telegram/1", "ada"), ("telegram/1", "bob")
+
+
+@pytest_asyncio.fixture
+async def store(where: str) -> AsyncGenerator[Store]:
+    async with opened(where) as opened_store:
+        yield opened_store
+
+
+async def by_hand(where: str, statement: str) -> None:
+    """As somebody does with the database's own tools."""
+    if "://" in where:
+        conn = await connected(where)
+        await conn.execute(statement)
+        await conn.close()
+        return
+    with closing(sqlite3.connect(where)) as db, db:
+        db.execute(statement)
+
+
+async def test_of_whom_nobody_can_say_what_they_may_do_they_may_do_nothing_and_others_what_they_might(
+    store: Store, where: str
+) -> None:
+    for account, person in (ADA, BOB):
+        await store.people.put(PersonRow(account, person, PersonState.APPROVED))
+    await by_hand(where, "UPDATE people SET state = 'perhaps' WHERE person = 'ada'")
+    assert {one.person: one.state for one in await store.people.all()} == {
+        "ada": PersonState.REVOKED, "bob": PersonState.APPROVED,
+    }  # fmt: skip
+    assert [one.state for one in await store.people.these([ADA])] == [PersonState.REVOKED]
+    assert store.left_out("people")
+
+
+async def test_who_asked_a_turn_that_cannot_be_read_keeps_nobody_else_from_being_forgotten(
+    store: Store, where: str
+) -> None:
+    (*_, theirs), (*_, others) = await turn_of(store, "one"), await turn_of(store, "two")
+    await by_hand(where, f"""UPDATE turns SET people = '[["telegram/1","ada"]]' WHERE turn = '{theirs}'""")
+    await by_hand(where, f"UPDATE turns SET people = '{{{{' WHERE turn = '{others}'")
+    found, _ = await store.forgotten.turns(ForgettingJob("f_1", (ADA,), 10**15, None), 10, "")
+    assert [one.turn for one in found] == [theirs]
+    assert [one.person for one in await store.people.spoke()] == ["ada"]
+    assert steps.people_of("{{") == {NOBODY_KNOWS}
+
+
+async def test_a_job_that_cannot_be_read_holds_up_no_other(store: Store, where: str) -> None:
+    for number, who in enumerate((ADA, BOB)):
+        await store.keeping.remove(steps.begin(ForgettingJob(f"f_{number}", (who,), number, None)))
+    await by_hand(where, "UPDATE forgets SET who = '{{' WHERE forget = 'f_0'")
+    assert [one.forget for one in await store.forgotten.jobs()] == ["f_1"]
+    assert store.left_out("forgets")
+
+
+async def test_an_incident_in_no_state_hides_no_other(store: Store, where: str) -> None:
+    for number in (1, 2):
+        await store.troubles.put_incident(
+            IncidentRow(f"i_{number}", f"f{number}", IncidentState.OPEN, "stalled", "", "", "", 1, 1)
+        )
+    await by_hand(where, "UPDATE incidents SET state = 'perhaps' WHERE incident = 'i_1'")
+    assert [one.incident for one in await store.troubles.incidents(open_only=False)] == ["i_2"]
