@@ -133,7 +133,9 @@ async def test_what_is_said_behind_a_command_is_said_after_it(platform: Harness)
         command("queue", "say five")
         platform.say(chat, ada, "say six")
         await answer(platform, chat, "six")
-        past = [said_by_the_person(text_of(one["content"])) for one in platform.model.requests[-1] if one["role"] == "user"]
+        past = [
+            said_by_the_person(text_of(one["content"])) for one in platform.model.requests[-1] if one["role"] == "user"
+        ]
         assert past == ["say two", "say four", "say five", "say six"]
 
 
