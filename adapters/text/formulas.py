@@ -63,5 +63,5 @@ def open_at(text: str, start: int) -> int | None:
     rest = text[start + 1 :] if len(text) - start <= LONGEST_BESIDE_MONEY else "\n"
     if text[start] != "$" or rest[:1].isspace() or "\n" in rest or "$" in rest:
         return None
-    backslash = text.find("\\", start)
-    return backslash if backslash >= 0 else None
+    at = text.find("\\", start) if rest else start  # a dollar at the very end may be the first of two
+    return at if at >= 0 else None
