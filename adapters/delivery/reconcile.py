@@ -74,6 +74,12 @@ class Part:
         return self.row.platform_id is not None and not made_here(self.row)
 
     @property
+    def passing(self) -> bool:
+        """It says that something goes on, or asks: true only while its turn runs."""
+        kind = self.content.kind
+        return kind is ContentKind.STATUS or (kind is ContentKind.APPROVAL and bool(self.content.buttons))
+
+    @property
     def grows(self) -> bool:
         """Its message is one that grows."""
         return self.row.platform_id is not None and self.row.platform_id.startswith(GROWS)

@@ -325,6 +325,9 @@ def _kept(buckets: dict[str, Ratelimit]) -> Any:
     return bucket
 
 
+WHERE_WE_ARE = {"integration_types": [0], "contexts": [0, 1]}
+"""Servers that have the bot, and private chats with it. Else people could put the app on their accounts, as every new app allows, and give commands where
+no answer of the bot's is taken."""
 BEHIND = sentence("what else there is to say")
 """Of the words behind a command."""
 
@@ -332,7 +335,9 @@ BEHIND = sentence("what else there is to say")
 def menu_of(commands: Sequence[CommandDoc]) -> list[dict[str, Any]]:
     """The commands as Discord registers them (https://discord.com/developers/docs/interactions/application-commands)."""
     words = {"type": 3, "name": "words", "required": False, **_described(BEHIND)}
-    return [{"name": one.name, "type": 1, "options": [words], **_described(one.words)} for one in commands]
+    return [
+        {"name": one.name, "type": 1, "options": [words], **WHERE_WE_ARE, **_described(one.words)} for one in commands
+    ]
 
 
 def _described(words: str) -> dict[str, Any]:

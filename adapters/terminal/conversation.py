@@ -28,11 +28,12 @@ from agent_core.jsonvalue import Json
 from agent_core.text.shown import plain, shortened
 from agent_core.text.tongue import sentence, speak, spelled, spoken_now
 
+LEAVE = ("/quit", sentence("leave (or Ctrl-D)"))
 HELP = (
     ("/new", sentence("begin a new conversation")),
     ("/why", sentence("why the last turn went as it did")),
     ("/help", sentence("this list")),
-    ("/quit", sentence("leave (or Ctrl-D)")),
+    LEAVE,
     ("Ctrl-C", sentence("stop the answer that is coming")),
 )
 
@@ -56,7 +57,7 @@ class Lines:
         self._coming: asyncio.Future[str] | None = None
 
     async def next(self, *, beside: bool = False) -> str:
-        """The next line; or `beside` an answer that comes. Raises `EOFError`, and `KeyboardInterrupt` where somebody types."""
+        """The next line; or `beside` an answer that comes. Raises `EOFError`, and `KeyboardInterrupt` where somebody types, and has typed nothing yet."""
         if self._beside is not None:  # the prompt is taken off the screen when nobody waits any more
             return typed(await (self._beside() if beside else self._read()))
         if self._coming is None:
@@ -246,8 +247,12 @@ class _Chat:
             _aside(str(line))
 
 
+def _help_line(what: str, words: str) -> str:
+    return f"{what:<8} {speak(words)}"
+
+
 def _help_words() -> str:
-    lines = [f"{typed:<8} {speak(words)}" for typed, words in HELP]
+    lines = [_help_line(*one) for one in HELP]
     waits = speak(
         "What waits for your approval is shown, and decided by a word: approve, conversation, always or deny."
     )
@@ -282,7 +287,16 @@ def _reader() -> Lines:
     from prompt_toolkit import PromptSession
 
     prompt: PromptSession[str] = PromptSession("› ")
-    return Lines(prompt.prompt_async, partial(prompt.prompt_async, handle_sigint=False))
+
+    async def from_person() -> str:
+        try:
+            return await prompt.prompt_async()
+        except KeyboardInterrupt:
+            if prompt.default_buffer.text:  # what was begun is dropped, and nothing else
+                return ""
+            raise
+
+    return Lines(from_person, partial(prompt.prompt_async, handle_sigint=False))
 
 
 async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
@@ -299,13 +313,19 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
                 "This terminal cannot replace a line, so you do not see what I am doing. If it can: TERM=xterm-256color"
             )
         )
+    leaves = False
     while True:
         try:
             words = (await lines.next()).strip()
         except KeyboardInterrupt:
+            if leaves:
+                return 0
+            leaves = True
+            _aside(_help_line(*LEAVE))
             continue
         except EOFError:
             return 0
+        leaves = False
         first, *rest = words.split(maxsplit=1) or [""]
         match first:
             case "":

@@ -278,8 +278,12 @@ def _write_inlines(writer: _Flattener, inlines: Sequence[doc.Inline], indent: st
                 _write_link(writer, url, children, indent)
             case doc.Image(url, alt):
                 _write_link(writer, url, (doc.Text(alt or url),), indent)
-            case doc.Formula(_, source):
-                writer.write(source)
+            case doc.Formula(tex, source):
+                beside_money = source.startswith("$") and not source.startswith("$$")
+                if beside_money:
+                    writer.write(source)
+                else:
+                    _write_inline_code(writer, " ".join(tex.split()))
             case doc.LineBreak() | doc.SoftBreak():
                 writer.due("\n" + indent)
             case _:

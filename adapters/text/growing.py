@@ -7,7 +7,7 @@ where something was opened and not closed yet.
 * `hold` works on the source: it cuts away a last line that is nothing but markers, and lines with bars that are not a
   table yet. In code it cuts only markers that may be the end of the code.
 * `heal` works on the inline text of the last block: it leaves out the markers at its very end, and closes code and
-  emphasis that are open. A link that is not complete is its label.
+  emphasis that are open. A link that is not complete is its label; a formula that is not is held.
 
 Law (tests hold it): for each prefix of a text that is good Markdown, what is shown is a beginning of what is shown in the
 end. What is no markup in the end (`a*b` and nothing more) may be held until its line or paragraph is over: nothing is lost.
@@ -23,6 +23,7 @@ from dataclasses import field
 
 from markdown_it.token import Token
 
+from adapters.text import formulas
 from adapters.text.footnotes import OPEN_MARK
 from agent_core.records import dataclass
 
@@ -116,7 +117,7 @@ _TAIL = re.compile(r"(?:[\s*_~`\[\]\\]|(?<![^\s*_~])!)+\Z")
 _TICKS = re.compile("`+")
 _OPEN_ANGLE = re.compile(r"<[^\s<>]*\Z")
 _OPEN_ENTITY = re.compile(r"&#?\w{0,32}\Z")
-_SPECIAL = re.compile(r"\\.|`+|!?\[|\]|\*+|_+|~+|<[^\s<>]*>", re.DOTALL)
+_SPECIAL = re.compile(r"\\.|\$\$?|`+|!?\[|\]|\*+|_+|~+|<[^\s<>]*>", re.DOTALL)
 _ROOM = f"{{0,{LONGEST_ADDRESS}}}"
 _REST_OF_LINK = re.compile(
     rf"""\(\s{{0,9}}(?:<[^<>\n]{_ROOM}|(?:<[^<>\n]{_ROOM}>|[^\s<]\S{_ROOM})?"""
@@ -145,7 +146,7 @@ class _Scan:
     brackets: list[int] = field(default_factory=list[int])
     code: str = ""
     cut: int | None = None
-    """Where a link's address begins that is not complete."""
+    """Where a link's address or a formula begins that is not complete."""
 
 
 def heal(content: str) -> str:
@@ -194,6 +195,10 @@ def _scan(content: str) -> _Scan:
                     return scan
             case "*" | "_" | "~":
                 _follow_run(content, scan, mark, found.start())
+            case "\\" | "$":
+                at, scan.cut = _after_formula(content, found.start(), at)
+                if scan.cut is not None:
+                    return scan
             case _:
                 pass
     return scan
@@ -205,6 +210,13 @@ def _after_code(content: str, ticks: str, at: int) -> int:
         if len(found.group()) == len(ticks):
             return found.end()
     return 0
+
+
+def _after_formula(content: str, start: int, at: int) -> tuple[int, int | None]:
+    """Where to go on behind a mark that may open a formula, and where one begins that has not come to its end."""
+    if (found := formulas.written(content, start, len(content))) is not None:
+        return found.end, None
+    return at, formulas.open_at(content, start)
 
 
 def _after_label(content: str, scan: _Scan, at: int) -> tuple[list[int], int]:

@@ -13,7 +13,7 @@ written.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import cast
 
@@ -26,6 +26,7 @@ from markdown_it.token import Token
 
 from adapters.text import document as doc
 from adapters.text.footnotes import defining, footnote, labels_of, raised
+from adapters.text.formulas import Found, drawn, written
 from adapters.text.growing import end_of_containers, heal, hold, multiplies
 from agent_core.records import dataclass
 
@@ -108,44 +109,37 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     return True
 
 
-_FORMULA = re.compile(
-    r"""(?s:\\\((?P<inline>.{1,2000}?)\\\)|\\\[(?P<display>.{1,2000}?)\\\]|\$\$(?P<dollars>.{1,2000}?)\$\$)"""
-    r"""|\$(?![\s$])(?P<dollar>[^$\n]{1,500}?)(?<![\s\\])\$(?![\d$])"""
-)
-"""As models write them. What costs money (`$5 and $6`) is none: a closing sign follows no space, and no digit follows it."""
+def _formula(find: Callable[[str, int, int], Found | None]) -> Callable[[StateInline, bool], bool]:
+    """The rule of who finds formulas so."""
+
+    def rule(state: StateInline, silent: bool) -> bool:
+        if state.src[state.pos] not in "\\$" or (found := find(state.src, state.pos, state.posMax)) is None:
+            return False
+        if not silent:
+            token = state.push("formula", "", 0)
+            token.content = found.tex
+            token.markup = state.src[state.pos : found.end]
+            token.meta = {"display": found.display}
+        state.pos = found.end
+        return True
+
+    return rule
 
 
-def _formula(state: StateInline, silent: bool) -> bool:
-    if state.src[state.pos] not in "\\$" or (found := _FORMULA.match(state.src, state.pos, state.posMax)) is None:
-        return False
-    if not silent:
-        token = state.push("formula", "", 0)
-        token.content = found[found.lastgroup or 0].strip()
-        token.markup = found[0]
-        token.meta = {"display": found.lastgroup in ("display", "dollars")}
-    state.pos = found.end()
-    return True
-
-
-def _with_formulas() -> MarkdownIt:
-    reader = _reader()
-    reader.inline.ruler.before("escape", "formula", _formula)
-    return reader
-
-
-def _reader() -> MarkdownIt:
+def _reader(find: Callable[[str, int, int], Found | None]) -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": DEEPEST_BLOCK}
     reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     reader.validateLink = _any_link
     reader.inline.ruler.at("emphasis", _emphasis)
     reader.inline.ruler.before("link", "footnote", footnote)
+    reader.inline.ruler.before("escape", "formula", _formula(find))
     reader.block.ruler.at("reference", defining)
     reader.core.ruler.after("block", "heal", _heal_last)
     reader.core.ruler.after("block", "rows", _whole_rows)
     return reader
 
 
-_READER, _MATH_READER = _reader(), _with_formulas()
+_READER, _MATH_READER = _reader(written), _reader(drawn)
 _BLOCK_READER = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST_BLOCK}).enable("table")
 _BLOCK_READER.core.ruler.disable("inline")
 
@@ -169,7 +163,7 @@ def parse(markdown: str, *, growing: bool = False) -> tuple[doc.Block, ...]:
 def placed(
     markdown: str, *, growing: bool = False, deepest: int = DEEPEST_BLOCK, defined: Mapping[str, object] | None = None
 ) -> Placed:
-    """As `parse` for who shows formulas as such, and wants to know where the blocks stand. `defined` is what earlier text has defined."""
+    """As `parse` for who draws formulas, and wants to know where the blocks stand. `defined` is what earlier text has defined."""
     return _placed(_MATH_READER, markdown, growing, defined or {}, deepest)
 
 

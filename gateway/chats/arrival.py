@@ -328,7 +328,9 @@ class Arrivals:
         """The same of one that was looked up; None: it is new all the same."""
         origin, members = message.origin, self._members
         inbound, text = self._inbound(message, said, self._session(own, origin, known))
-        with speaking(self._languages.at_once(inbound)):
+        with speaking(
+            await self._languages.of(inbound)
+        ):  # what a person chose counts where nothing of theirs runs, too
             refused = self._refusal(inbound, said, text, known=known)
             if refused is not None and refused.later_ms and isinstance(said, WordsForAgent):
                 held = HeldMessage(self._clock.now_ms() + refused.later_ms, text)

@@ -80,8 +80,10 @@ class CommandIntake:
             own = session_of(inbound.chat, self._members.rules_of(inbound.chat.address))
         request = Request(BY_NAME[name], words, inbound, inbox_id, owner, admin, own, received_at, arrival)
         task = self._commands.begin(request)
-        if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
-            self._members.directory.switching(own, task)
+        if (
+            request.command.changes
+        ):  # what was said after it finds it done: `/new` and a message come together after an outage
+            self._members.directory.changing(own, task)
         return task
 
     def busy(self) -> Collection[str]:

@@ -182,6 +182,14 @@ class Ledger:
         planned = plan(self.parts, wanted, self.surface, origin, self.records.next_place, untouched, traits)
         return [_waits_since(part, now) for part in planned]
 
+    def said(self, origin: str) -> list[WantedPart]:
+        """What of `origin` people have read, or are to read, as the last that is wanted of it; without what says that something goes on, or is asked."""
+        return [
+            WantedPart(part.row.bubble, part.row.part, part.content, final=True)
+            for part in self._of(origin).values()
+            if (part.stands or part.row.final and part.open) and not part.row.gone and not part.passing
+        ]
+
     def take(self, planned: Iterable[Part]) -> None:
         """Have these parts as they are here."""
         for part in planned:

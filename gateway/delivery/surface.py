@@ -153,7 +153,10 @@ class Surface:
     def closing(self, outlet: TurnOutlet, view: View) -> list[DeliveryRow]:
         """What is to be stored of a turn that ends, or is left open; `Ledger.release` it then."""
         self._cosmetics.draft = None
-        changed, rows = self.ledger.close(outlet.turn, outlet.owner, outlet.picture(view).wanted, self.calls.traits)
+        wanted = [*outlet.picture(view).wanted]
+        if outlet.driver is None:  # nobody has looked into the turn: what it had said stays
+            wanted = [*self.ledger.said(outlet.turn), *wanted]
+        changed, rows = self.ledger.close(outlet.turn, outlet.owner, wanted, self.calls.traits)
         for part in changed:
             self._sender.receipt(part)  # the last state on the way is the final one: no call comes after it
         return rows

@@ -64,7 +64,7 @@ class PeopleDirectory:
         self._tries: dict[Account, Tries] = {}
         self._listed: dict[str, tuple[str, ...]] = {}
         """By place: the conversations that were shown there last, as they were numbered."""
-        self._switching: dict[str, asyncio.Task[None]] = {}
+        self._changing: dict[str, asyncio.Task[None]] = {}
         self._changes = 0
         """How often something was stored otherwise by this gateway, as far as it is known here."""
         self.unread = False
@@ -129,20 +129,20 @@ class PeopleDirectory:
         self._changes += 1
         self._changed()
 
-    def switching(self, own: SessionKey, task: asyncio.Task[None]) -> None:
-        """A command is under way that says what goes on in a place; messages behind it wait for it."""
+    def changing(self, own: SessionKey, task: asyncio.Task[None]) -> None:
+        """A command is under way that changes something in a place; messages behind it wait for it."""
         place = own.text()
-        self._switching[place] = task
+        self._changing[place] = task
 
         def over(done: asyncio.Task[None]) -> None:
-            if self._switching.get(place) is done:
-                del self._switching[place]
+            if self._changing.get(place) is done:
+                del self._changing[place]
 
         task.add_done_callback(over)
 
     async def settle(self, own: SessionKey) -> None:
-        """Wait, not for long, until it is known what goes on in a place."""
-        task = self._switching.get(own.text())
+        """Wait, not for long, until a place is as the commands before have it."""
+        task = self._changing.get(own.text())
         if task is not None:
             await asyncio.wait({task}, timeout=SETTLE_SECONDS)
 

@@ -65,10 +65,11 @@ class Languages:
         """Where nothing is known but where it was written, and by whom."""
         return chosen(self._rules.of(origin.address), origin.person.language)
 
-    async def of(self, inbound: Inbound, session: str) -> str:
-        """As it is stored. Raises `StorageUnavailable`."""
+    async def of(self, inbound: Inbound, session: str = "") -> str:
+        """As it is stored; without a `session`, of a message whose conversation may not have begun. Raises `StorageUnavailable`."""
         queue = self._queues.known(inbound.session.text())
         if queue is not None and queue.prefs_loaded:
             return self.at_once(inbound)
-        found = await self._store.sessions.one(session)
+        sessions = self._store.sessions
+        found = await (sessions.one(session) if session else sessions.by_key(inbound.session.text()))
         return language_for(inbound, Prefs.decode(found.policy if found is not None else None), self._rules)

@@ -49,6 +49,12 @@ class Menu:
         await vars(DiscordAdapter)["_set_menu"](self.adapter, self.client)
 
 
+def test_commands_are_given_only_where_the_bot_is() -> None:
+    """By default an app can be put on a person's account, and its commands be given in any server or chat of theirs."""
+    menu = of_client.menu_of([cast("Any", SimpleNamespace(name="stop", words="Stop it"))])
+    assert [(one["integration_types"], one["contexts"]) for one in menu] == [([0], [0, 1])]
+
+
 async def test_commands_are_registered_once_and_again_when_they_are_others() -> None:
     menu = Menu()
     await menu.set()

@@ -108,6 +108,37 @@ async def test_answers_come_in_the_order_of_the_questions(platform: Harness) -> 
         assert found == [f"answer number {number}" for number in range(5)]
 
 
+async def test_what_is_said_behind_a_command_is_said_after_it(platform: Harness) -> None:
+    """However quickly one follows the other: they come together after an outage."""
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+
+    def command(name: str, words: str = "") -> None:
+        if platform.name == "slack":  # whose slash commands come by a way of their own
+            platform.say(chat, ada, f"!{name} {words}".strip())
+        else:
+            platform.command(chat, ada, name, words)
+
+    async with running(platform):
+        platform.say(chat, ada, "say one")
+        await answer(platform, chat, "one")
+        command("new")
+        platform.say(chat, ada, "say two")
+        await answer(platform, chat, "two")
+        platform.say(chat, ada, "say three")
+        await answer(platform, chat, "three")
+        command("undo")
+        platform.say(chat, ada, "say four")
+        await answer(platform, chat, "four")
+        command("queue", "say five")
+        platform.say(chat, ada, "say six")
+        await answer(platform, chat, "six")
+        past = [
+            said_by_the_person(text_of(one["content"])) for one in platform.model.requests[-1] if one["role"] == "user"
+        ]
+        assert past == ["say two", "say four", "say five", "say six"]
+
+
 async def test_markdown_is_shown_as_it_is_meant(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)

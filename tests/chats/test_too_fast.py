@@ -41,6 +41,19 @@ async def test_what_came_too_fast_is_told_once_and_answered_when_its_time_comes(
         assert sum(KEPT in one for one in shown) == 1
 
 
+async def test_who_is_too_fast_is_told_so_in_the_language_that_they_chose(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram, **FEW):
+        telegram.command(chat, ada, "language", "de")
+        await answer(telegram, chat, "Deutsch")
+        telegram.say(chat, ada, "say two")
+        await answer(telegram, chat, "two")
+        await quiet(telegram, chat)  # nothing of hers runs or waits
+        telegram.say(chat, ada, "say three")
+        await answer(telegram, chat, "Das war mir zu schnell.")
+
+
 async def test_the_pictures_of_an_album_count_as_one_message(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     chat = telegram.private(ada)

@@ -387,6 +387,23 @@ async def test_a_command_a_message_and_a_delivery_that_killed_twice_are_set_asid
         assert asked(tmp_path, "SELECT count(*) FROM deliveries WHERE state = 'failed'") == [(1,)]
 
 
+async def test_what_a_turn_that_is_set_aside_had_said_stays_in_its_chat_and_its_question_goes(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        chat = telegram.private(eve := telegram.person("Eve"))
+        async with process(telegram, OUTSPOKEN_TOOLS__APPROVAL='["write_file"]') as first:
+            telegram.say(chat, eve, "write a.txt: b")
+            await answer(telegram, chat, "May I write")
+            await quiet(telegram, chat)
+            await first.kill()
+        with closing(sqlite3.connect(database(tmp_path))) as made, made:
+            made.execute("UPDATE turns SET suspicion = 1000")
+        async with running(telegram):
+            await answer(telegram, chat, "This was set aside: working on it ended the whole gateway")
+            await quiet(telegram, chat)
+            first_said, told = texts(telegram, chat)
+            assert (first_said, told[:18]) == ("I write it down.", "⚠️ This was set as")
+
+
 async def test_a_chat_whose_turn_is_left_open_is_told_and_gets_the_answer_after_the_restart(tmp_path: Path) -> None:
     async with telegram_harness(tmp_path) as telegram:
         chat = telegram.private(eve := telegram.person("Eve"))

@@ -239,8 +239,8 @@ async def test_who_writes_behind_commands_that_say_what_goes_on_waits_for_the_la
         await may_end[number].wait()
 
     first, second = (asyncio.create_task(command(number)) for number in range(2))
-    directory.switching(here, first)
-    directory.switching(here, second)
+    directory.changing(here, first)
+    directory.changing(here, second)
     may_end[0].set()
     await first
     behind = asyncio.create_task(directory.settle(here))

@@ -94,5 +94,6 @@ SAMPLES = (
     "Line one  \nline two\\\nline three **over\ntwo lines** end",
     "Use `a | b` in a shell, then `c || d` too.\nMore.",
     "Escaped \\*stars\\* and \\_scores\\_ \\[no link\\] done",
+    "So \\(x_{1}\\) and $\\frac{a}{b}\\,dx$:\n\\[\nE = mc^2 \\; \\{*x*\\}\n\\]\nor $$\\sum_i i$$ **for $5** and $6 \\[sic\\] and \\(c\\)",
 )
 """Good Markdown, in which no marker is meant to be seen."""

@@ -33,7 +33,7 @@ from adapters.text.document import (
 )
 from adapters.text.flatten import flatten
 from adapters.text.parse import parse
-from adapters.text.styled import is_visible
+from adapters.text.styled import Style, is_visible
 from tests.adapters.text.seen import letters
 from tests.adapters.text.strategies import SAMPLES, markdowns
 
@@ -191,6 +191,9 @@ PATHOLOGICAL = {
     "hashes": "# #",
     "entities": "&a",
     "pictures": "![",
+    "formulas": "\\(a",
+    "prices": "$a",
+    "dollars": "$",
 }
 
 
@@ -204,6 +207,25 @@ def test_time_grows_with_the_length_alone(unit: str) -> None:
     spent(10)
     small, large = spent(500), spent(4000)
     assert large < 40 * max(small, 0.004)  # 8 times the text; were it quadratic, 64 times the time
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (r"So \(x\,dx\), \[\{a\}_1\] and $$a_b$$.", r"So x\,dx, \{a\}_1 and a_b."),
+        ("\\[\na \\\\\n  b\n\\]", r"a \\ b"),
+        (r"$\int x\,dx$ for $5 and $6", r"$\int x\,dx$ for $5 and $6"),
+        (r"It is \[sic\] \(c\) and $**5** or 5$", "It is [sic] (c) and $5 or 5$"),
+        (r"set $HOME_DIR/$PATH and \$A", "set $HOME_DIR/$PATH and $A"),
+    ],
+)
+def test_a_formula_is_shown_as_it_was_written(said: str, shown: str) -> None:
+    """Its backslashes are TeX's, not Markdown's."""
+    assert flatten(parse(said)).text == shown
+
+
+def test_what_stands_between_marks_of_formulas_is_code() -> None:
+    assert [(span.style, span.start, span.end) for span in flatten(parse(r"\(a_*b*\)")).spans] == [(Style.CODE, 0, 5)]
 
 
 def test_footnotes_are_raised_numbers_and_what_is_none_stays() -> None:
