@@ -75,7 +75,13 @@ class Gateway:
         portion = SimpleNamespace(mine=_mine)
         accepting = SimpleNamespace(accept=self.accept, queues=SimpleNamespace(known=gives(None)), portion=portion)
         self.parts: Any = SimpleNamespace(
-            accepting=accepting, members=members, outbox=None, post=self.post, alone=self.alone, stored=lambda: None
+            accepting=accepting,
+            members=members,
+            outbox=None,
+            post=self.post,
+            alone=self.alone,
+            stored=lambda: None,
+            post_on_page=self.post,
         )
         store = SimpleNamespace(schedules=self, inbox=self)
         self.later = Later(cast("Any", store), self.clock, lambda: "UTC", 5)
@@ -167,6 +173,18 @@ async def test_what_came_of_something_waits_its_turn_and_is_said_at_least(
     if said:
         assert gateway.posted[0][0] == "said:command:2"
         assert said in gateway.posted[0][1]
+
+
+@pytest.mark.parametrize("otherwise", ["", "It was missed."])
+@pytest.mark.parametrize("surface", ["web", "api"])
+async def test_where_no_turn_can_be_had_a_page_is_told_so_and_a_program_has_nobody_who_looks(
+    surface: str, otherwise: str
+) -> None:
+    gateway = Gateway(USED_UP).open()
+    told = await gateway.follow_ups.begin_for(replace(PAGE, surface=surface), "k", "It has ended", "data", otherwise)
+    assert told is (surface == "web")
+    said = f"{otherwise} (Your budget is used up.)" if otherwise else "🔔 It has ended\n"
+    assert [(key, words.startswith(said)) for key, words in gateway.posted] == ([("said:k", True)] if told else [])
 
 
 @pytest.mark.parametrize("account", ["telegram/1", "telegram/gone"])
