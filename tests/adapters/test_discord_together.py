@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.discord.adapter import DiscordAdapter
+from adapters.discord.client import BotClient, Session, session_of
 from adapters.discord.inbound import Began, Brought, Happened, SaidIn, parties
 from adapters.discord.platform import Discord
 from adapters.discord.sessions import Upto
@@ -178,3 +179,30 @@ def test_a_session_is_gone_on_with_from_where_all_is_stored_and_not_where_someth
         case _:
             pass
     assert one._up_to(None) == upto
+
+
+@pytest.mark.parametrize(("handled", "upto"), [(5, 5), (None, 9)])
+def test_of_a_session_no_more_is_said_to_be_told_than_was_handled(handled: int | None, upto: int) -> None:
+    socket = SimpleNamespace(session_id="s", sequence=9, gateway="wss://e.org")
+    client: Any = SimpleNamespace(sockets=lambda: [socket])
+    assert session_of(client, handled) == Session("s", upto, "wss://e.org")
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("resumes", [True, False])
+async def test_a_connection_waits_for_a_place_in_the_line_only_where_it_begins_a_session(
+    *, resumes: bool, begun: bool
+) -> None:
+    """There are few a day."""
+    asked: list[str] = []
+
+    async def turn() -> None:
+        asked.append("a place")
+
+    async def may_open() -> None:
+        asked.append("whose it is")
+
+    client: Any = SimpleNamespace(_may_open=may_open, turn=turn, _may_begin=begun, shard_id=0)
+    await BotClient.waited_again(client, resumes=resumes)
+    assert asked == ["whose it is", *([] if resumes or begun else ["a place"])]
+    assert client._may_begin is (begun or not resumes)
