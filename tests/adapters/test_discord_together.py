@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,11 +16,12 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.contract.supervision import AdapterDown
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.client import BotClient, Session, session_of
 from adapters.discord.inbound import Began, Brought, Happened, SaidIn, parties
 from adapters.discord.platform import Discord
-from adapters.discord.sessions import Upto
+from adapters.discord.sessions import ShardSessions, Upto
 from agent_core.ports import SystemClock
 from tests.adapters.scripted import StillClock
 
@@ -206,3 +208,24 @@ async def test_a_connection_waits_for_a_place_in_the_line_only_where_it_begins_a
     await BotClient.waited_again(client, resumes=resumes)
     assert asked == ["whose it is", *([] if resumes or begun else ["a place"])]
     assert client._may_begin is (begun or not resumes)
+
+
+@pytest.mark.parametrize("ends", ["its turn", "it is another's", "it is given up"])
+async def test_who_waits_for_its_turn_waits_no_more_however_that_ends(ends: str) -> None:
+    """Else such a connection would count as one that lives."""
+
+    async def reserve(*_: object) -> int:
+        assert sessions.waiting == 1
+        if ends == "it is another's":
+            raise NotAccepted("another gateway has it", NotAcceptedCode.STORAGE_AWAY)
+        return 60_000 if ends == "it is given up" else 0
+
+    async def get_bot_gateway() -> tuple[int, str, dict[str, int]]:
+        return 64, "wss://nowhere", {"remaining": 1, "max_concurrency": 1}
+
+    sessions = ShardSessions("discord/1", cast("Any", Intake(reserve=reserve)), lambda _: Upto.ALL)
+    client: Any = SimpleNamespace(shard_id=3, http=SimpleNamespace(get_bot_gateway=get_bot_gateway))
+    with suppress(AdapterDown, TimeoutError):
+        async with asyncio.timeout(0.02):
+            await sessions.turn(client)
+    assert sessions.waiting == 0

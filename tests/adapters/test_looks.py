@@ -85,3 +85,14 @@ def test_whoever_sets_a_bot_up_may_mend_what_it_cannot_do_without(
     done = section().ask(cast("Any", asker))
     assert done is not None
     assert mended == [needs]
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"])
+@pytest.mark.parametrize("own", ["", "http://proxy.example:3128"])
+async def test_a_proxy_that_discords_library_does_not_heed_is_told_unless_it_has_one_of_its_own(
+    own: str, variable: str
+) -> None:
+    around = CheckContext({variable: "http://other.example:3128"}, runs=False)
+    _, look = Discord(proxy=own).checks(around)
+    found = (await look.look()).findings
+    assert [one.check for one in found] == ([] if own or variable == "HTTP_PROXY" else ["discord.proxy"])

@@ -259,6 +259,20 @@ async def test_what_is_set_is_looked_at_at_once_and_by_the_same_call_once() -> N
     assert (row.schedule, row.next_at, looked) == ("remind:t_1:3", gateway.clock.now + 1_200_000, ["looked"])
 
 
+async def test_so_much_may_be_set_in_a_conversation_whatever_tasks_run_in_it_and_each_has_a_number_of_its_own() -> None:
+    gateway = Gateway().open()
+    vars(gateway.later.store)["memory"] = SimpleNamespace(entries=gateway.nothing_said)
+    for name in "ab":
+        await gateway.tasks.start(context(name), "One", "Do it.")
+    tool = SetLater(gateway.later, toolspecs.REMIND, ScheduleKind.REMINDER)
+    wish = {"when": "in 20 minutes", "what": "tea"}
+    for number in range(gateway.later.most):
+        await tool.run(wish, context(f"t_1:{number}"))
+    with pytest.raises(NotPossible, match="5 things are set here already"):
+        await tool.run(wish, context("t_1:99"))
+    assert sorted(row.number for row in gateway.rows.values()) == [*range(1, 8)]
+
+
 # ---------------------------------------------------------------------- writing elsewhere
 
 
