@@ -236,6 +236,8 @@ async def stream(
     while True:
         try:
             async for kind, data in _once(url, body, headers):
+                if lost_at and kind == "waits":
+                    continue  # it is waited for already, and that it does not answer is no sign of life
                 if lost_at:
                     lost_at = 0.0
                     yield "again", ""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
-from adapters.contract.base import FromChat, Inbound
+from adapters.contract.base import FromApi, FromChat, Inbound
 from adapters.contract.chat import ChatAddress
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock
@@ -66,7 +66,14 @@ class CommandIntake:
 
     async def post(self, address: ChatAddress, key: str, words: str) -> int:
         """Say something in a chat for whoever runs the gateway; the same `key` is said once. Its number in the inbox."""
-        accepted, _ = await self.take(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
+        return await self._post(post_inbound(address, key, key), words)
+
+    async def post_on_page(self, page: FromApi, key: str, words: str) -> int:
+        """The same in the conversation that a message of the web page belongs to."""
+        return await self._post(replace(page, platform_key=key, input=(), digest=""), words)
+
+    async def _post(self, inbound: Inbound, words: str) -> int:
+        accepted, _ = await self.take(inbound, Command("post", encode_post(Post(words))))
         return accepted.inbox_id
 
     def _begin(

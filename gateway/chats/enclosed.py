@@ -33,7 +33,7 @@ from gateway.chats.attachments import (
     put,
     unread_words,
 )
-from gateway.chats.readout import FileReaders, Readout, part_of
+from gateway.chats.readout import BUSY, FileReaders, Readout, part_of
 from gateway.limits.quotas import Quotas
 
 REMEMBERED = 16
@@ -134,6 +134,8 @@ class EnclosedFiles:
             found = await self._readers.read(one.data, one.name, one.mime, mark)
             note = f"[The person attached {one.name} ({found.about}).]"
             told = (TakenAttachment(note, name=one.name, text=found.text),) if found.text and not found.native else ()
+            if found.why == BUSY:
+                return told  # of this moment: the next request has it read
             self._earlier[mark] = told
             if len(self._earlier) > REMEMBERED:
                 del self._earlier[next(iter(self._earlier))]

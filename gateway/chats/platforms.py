@@ -209,7 +209,7 @@ async def platforms(
             config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
         )
         parts = LaterParts(
-            hub.accepting, members, outbox, commands.post, commands.alone, hub.follow, hub.stop_message, more_due, where.find_allowed,
+            hub.accepting, members, outbox, commands.post, commands.post_on_page, commands.alone, hub.follow, hub.stop_message, more_due, where.find_allowed,
         )  # fmt: skip
         follow_ups.later.open(parts)
         operators = OperatorsChat(config.operators.chat, where, commands) if config.operators.chat else None

@@ -46,8 +46,9 @@ JUMP_SECONDS = 5.0
 
 Resolve = Callable[[str], Awaitable[ChatAddress]]
 """The address that an operator's words name. Raises `LookupError` in words, or `CallFailed`."""
-OnPage = Callable[[FromApi, str, str, str], Awaitable[bool]]
-"""Tells a conversation of the web page something, by a message of it, a key, one line and words. Raises `StorageUnavailable`."""
+OnPage = Callable[[FromApi, str, str, str, str], Awaitable[bool]]
+"""Tells a conversation of the web page something, by a message of it, a key, one line and words, or what is said where no turn can be had. False if there is
+nobody to be told. Raises `StorageUnavailable`."""
 
 
 def machine_zone(environ: Mapping[str, str], root: Path = Path("/")) -> str:
@@ -232,7 +233,8 @@ class Scheduler:
                 row = found.schedule
                 continue
             title, words = schedules.page_words(happening)
-            told = await self._on_page(plan.page, schedules.key_of(happening), title, words)
+            otherwise = schedules.missed_words(happening)
+            told = await self._on_page(plan.page, schedules.key_of(happening), title, words, otherwise)
             row = found.schedule if told else schedules.cancelled(row, now)
             await self._store.schedules.put(row)
             log.info(

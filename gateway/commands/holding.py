@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from adapters.contract.base import FromChat
 from adapters.contract.notaccepted import NotAccepted
+from adapters.delivery.aftermath import within
 from agent_core.ports import Clock
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import Store
@@ -40,8 +41,8 @@ class Holding:
         held = HeldMessage.of(request.inbound)
         assert held is not None
         with self._here.holding(request.key, request.inbox_id) as taken_out:
-            early = held.due - self._clock.now_ms()
-            if early > 0 and await _within(early / 1000, taken_out):
+            early = within(held.due, self._clock.now_ms(), held.due - request.received_at)
+            if early and await _within(early / 1000, taken_out):
                 return CommandReply("")
             with suppress(_Waits):
                 if self._ready(request):

@@ -206,6 +206,8 @@ class TimedCommands:
             return CommandReply(
                 speak("⚠️ A message was stored here by another version of this program and cannot be shown.")
             )
+        if isinstance(request.inbound, FromApi):
+            return CommandReply(post.text)
         port = self._outbox.port_of(request.origin.address)
         pieces = await self._outbox.forming.final(port.parts, post.text) if post.text.strip() else ()
         files = [Content(ContentKind.FILE, Styled(), file=str(path), file_name=name) for path, name in post.files]

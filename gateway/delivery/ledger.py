@@ -386,7 +386,7 @@ class Ledger:
 
     def forget_all(self) -> None:
         """Everything here belongs to somebody else now."""
-        for one in (self.parts, self._wanted_at, self.owners, self.held, self._damaged):
+        for one in (self.parts, self._wanted_at, self.owners, self.held, self.awaited, self._damaged):
             one.clear()
         self._book.forget_all()
 

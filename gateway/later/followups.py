@@ -20,7 +20,7 @@ from agent_core.text.tongue import speak
 from agent_core.tools.followup import FOLLOW_UP_CHARS
 from gateway.config.types import SessionPolicy
 from gateway.delivery.owners import Owner
-from gateway.later.parts import Later
+from gateway.later.parts import PAGE, Later
 from gateway.people.access import PersonStanding
 from gateway.people.members import Members
 from gateway.queues import inbox
@@ -51,8 +51,8 @@ class FollowUpsHere:
         )
         return inbound is not None and parts is not None and not _is_strangers(inbound, parts.members)
 
-    async def begin_for(self, asked: Inbound, key: str, title: str, words: str) -> bool:
-        """The same, for whoever kept the message that began it."""
+    async def begin_for(self, asked: Inbound, key: str, title: str, words: str, otherwise: str = "") -> bool:
+        """The same, for whoever kept the message that began it. `otherwise` is said where no turn can be had for it, with the reason."""
         inbound, parts = follow_up(asked, key, title, words), self.later.whole
         if inbound is None or parts is None or _is_strangers(inbound, parts.members):
             log.info("followup.nobody", key=key)
@@ -62,7 +62,8 @@ class FollowUpsHere:
                 ticket = await parts.accepting.accept(inbound, busy=SessionPolicy.QUEUE)
             except NotAccepted as refused:
                 if not refused.code.passes:
-                    return await self._only_said(inbound, key, f"{MARK}{title}\n{not_begun_words(refused)}")
+                    said = f"{otherwise} ({refused})" if otherwise else f"{MARK}{title}\n{not_begun_words(refused)}"
+                    return await self._only_said(inbound, key, said)
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
             if not ticket.duplicate:
@@ -82,12 +83,16 @@ class FollowUpsHere:
             await parts.outbox.words.say(inbound.chat.address, owner, f"inbox:{ticket.inbox_id}", told)
 
     async def _only_said(self, inbound: Inbound, key: str, words: str) -> bool:
-        """No turn can be had for it (the queue is full, a budget used up): the chat is told at least that, in the gateway's words."""
+        """No turn can be had for it (the queue is full, a budget used up): the chat or the page is told at least that, in the gateway's words."""
         log.warning("followup.no_turn", key=key)
-        parts = self.later.whole
-        if parts is None or not isinstance(inbound, FromChat):
-            return False
-        await parts.post(inbound.chat.address, f"said:{key}", words)
+        parts = self.later.parts
+        match inbound:
+            case FromChat():
+                await parts.post(inbound.chat.address, f"said:{key}", words)
+            case FromApi() if inbound.surface == PAGE:
+                await parts.post_on_page(inbound, f"said:{key}", words)
+            case FromApi():
+                return False  # nobody looks there
         return True
 
 

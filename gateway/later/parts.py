@@ -30,6 +30,8 @@ class LaterParts:
     outbox: Outbox
     post: Callable[[ChatAddress, str, str], Awaitable[int]]
     """Says something in a chat; the same key is said once. Gives the message's number in the inbox."""
+    post_on_page: Callable[[FromApi, str, str], Awaitable[int]]
+    """The same in the conversation that a message of the web page belongs to."""
     alone: Callable[[str], AbstractAsyncContextManager[None]]
     """Nothing else changes what is set in the conversation with this key meanwhile."""
     follow: Callable[[Ticket], Follower]

@@ -28,6 +28,8 @@ SOON = 100
 """So many turns begin in about a second."""
 RECOUNT_SECONDS = 0.1
 """While it is full it is not counted more often than this."""
+COUNT_SECONDS = 1.0
+"""Else as often as this: what an earlier process left, and what others have stored for us, comes in by other ways."""
 
 
 def person_of(inbound: Inbound) -> str:
@@ -61,8 +63,8 @@ class TurnSlots:
         self._clock = clock
         self._tell = tell
         self._at_most = 0
-        """Not more messages than this wait."""
-        self._counted_at = 0.0
+        """Not more messages than this waited when they were counted, and have come here since."""
+        self._counted_at = float("-inf")
         self._later: asyncio.TimerHandle | None = None
         """When what was left may go on."""
         self._coming = 0
@@ -159,11 +161,9 @@ class TurnSlots:
         return NotAccepted(speak(FULL_WORDS), NotAcceptedCode.GATEWAY_FULL, FULL_SECONDS) if self.full() else None
 
     def full(self) -> bool:
-        """Whether no more message can be taken. Counts only when that is not known to be far off."""
-        if self._at_most < self.bounds.waiting:
-            return False
-        now = self._clock.monotonic()
-        if now - self._counted_at >= RECOUNT_SECONDS:
+        """Whether no more message can be taken."""
+        now, full = self._clock.monotonic(), self._at_most >= self.bounds.waiting
+        if now - self._counted_at >= (RECOUNT_SECONDS if full else COUNT_SECONDS):
             self._counted_at = now
             self._at_most = self.messages + self._coming
         return self._at_most >= self.bounds.waiting

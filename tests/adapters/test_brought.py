@@ -9,12 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.chat import AttachmentKind, ChatKind, Flow, Task, TaskState
+from adapters.contract.chat import (
+    AttachmentKind,
+    ChatKind,
+    Content,
+    ContentKind,
+    Flow,
+    Task,
+    TaskState,
+    spelled_content,
+)
 from adapters.discord.beside import beside as on_discord
 from adapters.slack.beside import beside as on_slack
 from adapters.slack.inbound import place_of
 from adapters.slack.section import Direct
 from adapters.telegram.beside import beside as on_telegram
+from adapters.text.styled import Span, Style, Styled
 from agent_core.jsonvalue import Json
 from agent_core.rules.taint import FORWARDED, QUOTED, SHARED
 
@@ -78,6 +88,22 @@ def test_on_slack_what_is_passed_on_or_put_in_by_apps_is_not_the_persons(
     found = on_slack({"user": "U1", "text": "look", "attachments": [added]})
     assert (said in found.words, bool(found.words)) == (True, bool(said))
     assert found.foreign == foreign
+
+
+OWN_TABLE = {"blocks": [{"type": "table", "rows": [[{"type": "raw_text", "text": "mine"}]]}]}
+PASSED_ON_HERE = {"is_share": True, "author_name": "Bob", "text": "buy milk"}
+PUT_IN = {"title": "Build 7", "text": "buy milk"}
+
+
+@pytest.mark.parametrize("others", [PASSED_ON_HERE, PUT_IN])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_on_slack_what_others_wrote_marks_the_message_wherever_it_stands_among_what_is_own(
+    others: dict[str, Any], place: int
+) -> None:
+    added = [OWN_TABLE, OWN_TABLE]
+    added.insert(place, others)
+    found = on_slack({"user": "U1", "text": "look", "attachments": added})
+    assert found.foreign == (FORWARDED if others is PASSED_ON_HERE else SHARED)
 
 
 @pytest.mark.parametrize(
@@ -172,3 +198,13 @@ def test_what_stands_there_and_what_is_added_are_all_of_it_or_it_cannot_be_added
         assert both.text == whole.text
         assert {*both.tasks} == {*whole.tasks}
         assert not there.to(there), "nothing has to be added to what stands there"
+
+
+@pytest.mark.parametrize("kind", ContentKind)
+@pytest.mark.parametrize("spans", [(), (Span(0, 3, Style.BOLD),)])
+def test_only_in_the_gateways_own_words_commands_are_spelled_as_they_are_written_there(
+    kind: ContentKind, spans: tuple[Span, ...]
+) -> None:
+    said = Content(kind, Styled("Type {/why} now", spans))
+    own = kind is ContentKind.ASIDE and not spans
+    assert spelled_content(said, "!").body.text == ("Type !why now" if own else "Type {/why} now")

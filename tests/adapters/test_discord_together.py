@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,10 +16,12 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.contract.supervision import AdapterDown
 from adapters.discord.adapter import DiscordAdapter
+from adapters.discord.client import BotClient, Session, session_of
 from adapters.discord.inbound import Began, Brought, Happened, SaidIn, parties
 from adapters.discord.platform import Discord
-from adapters.discord.sessions import Upto
+from adapters.discord.sessions import ShardSessions, Upto
 from agent_core.ports import SystemClock
 from tests.adapters.scripted import StillClock
 
@@ -178,3 +181,51 @@ def test_a_session_is_gone_on_with_from_where_all_is_stored_and_not_where_someth
         case _:
             pass
     assert one._up_to(None) == upto
+
+
+@pytest.mark.parametrize(("handled", "upto"), [(5, 5), (None, 9)])
+def test_of_a_session_no_more_is_said_to_be_told_than_was_handled(handled: int | None, upto: int) -> None:
+    socket = SimpleNamespace(session_id="s", sequence=9, gateway="wss://e.org")
+    client: Any = SimpleNamespace(sockets=lambda: [socket])
+    assert session_of(client, handled) == Session("s", upto, "wss://e.org")
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("resumes", [True, False])
+async def test_a_connection_waits_for_a_place_in_the_line_only_where_it_begins_a_session(
+    *, resumes: bool, begun: bool
+) -> None:
+    """There are few a day."""
+    asked: list[str] = []
+
+    async def turn() -> None:
+        asked.append("a place")
+
+    async def may_open() -> None:
+        asked.append("whose it is")
+
+    client: Any = SimpleNamespace(_may_open=may_open, turn=turn, _may_begin=begun, shard_id=0)
+    await BotClient.waited_again(client, resumes=resumes)
+    assert asked == ["whose it is", *([] if resumes or begun else ["a place"])]
+    assert client._may_begin is (begun or not resumes)
+
+
+@pytest.mark.parametrize("ends", ["its turn", "it is another's", "it is given up"])
+async def test_who_waits_for_its_turn_waits_no_more_however_that_ends(ends: str) -> None:
+    """Else such a connection would count as one that lives."""
+
+    async def reserve(*_: object) -> int:
+        assert sessions.waiting == 1
+        if ends == "it is another's":
+            raise NotAccepted("another gateway has it", NotAcceptedCode.STORAGE_AWAY)
+        return 60_000 if ends == "it is given up" else 0
+
+    async def get_bot_gateway() -> tuple[int, str, dict[str, int]]:
+        return 64, "wss://nowhere", {"remaining": 1, "max_concurrency": 1}
+
+    sessions = ShardSessions("discord/1", cast("Any", Intake(reserve=reserve)), lambda _: Upto.ALL)
+    client: Any = SimpleNamespace(shard_id=3, http=SimpleNamespace(get_bot_gateway=get_bot_gateway))
+    with suppress(AdapterDown, TimeoutError):
+        async with asyncio.timeout(0.02):
+            await sessions.turn(client)
+    assert sessions.waiting == 0

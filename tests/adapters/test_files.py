@@ -84,11 +84,16 @@ class Stranger:
         app = web.Application()
         app.router.add_get("/file", self._file)
         app.router.add_get("/away", self._away)
+        app.router.add_get("/odd", self._odd)
+        self.status, self.kind, self.size = 200, "application/pdf", 5
         self.server = TestServer(app)
 
     async def _file(self, request: web.Request) -> web.Response:
         self.asked.append(request.headers.get("Authorization"))
         return web.Response(body=b"bytes", content_type="application/octet-stream")
+
+    async def _odd(self, _: web.Request) -> web.Response:
+        return web.Response(status=self.status, body=b"x" * self.size, content_type=self.kind)
 
     async def _away(self, request: web.Request) -> web.Response:
         self.asked.append(request.headers.get("Authorization"))
@@ -130,6 +135,34 @@ async def test_a_redirect_is_judged_like_any_address(platform: Stranger, strange
 
     platform.to = "/file"
     assert await source.fetched(platform.at("/away"), LIMIT) == b"bytes"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "size", "fate"),
+    [
+        (200, "application/pdf", LIMIT, None),
+        (200, "application/pdf", LIMIT + 1, Fate.REFUSED),
+        (200, "text/html", 5, Fate.REFUSED),
+        (206, "application/pdf", 5, Fate.REFUSED),
+        (404, "application/pdf", 5, Fate.REFUSED),
+        (429, "application/pdf", 5, Fate.NOT_SENT),
+        (503, "text/html", 5, Fate.NOT_SENT),
+    ],
+)
+async def test_only_what_the_platform_gives_as_the_file_is_the_file_and_no_more_of_it_is_read_than_may_be(
+    platform: Stranger, status: int, kind: str, size: int, fate: Fate | None
+) -> None:
+    """A page in its place is how somebody says no who wants a token; of who wants none it may be the file."""
+    platform.status, platform.kind, platform.size = status, kind, size
+    hosts = FileHosts((), platform.at("/"))
+    if fate is None:
+        assert len(await FileSource(hosts, TOKEN).fetched(platform.at("/odd"), LIMIT)) == size
+        return
+    with pytest.raises(CallFailed) as told:
+        await FileSource(hosts, TOKEN).fetched(platform.at("/odd"), LIMIT)
+    assert told.value.fate is fate
+    if kind == "text/html" and status == 200:
+        assert await FileSource(hosts).fetched(platform.at("/odd"), LIMIT) == b"x" * size
 
 
 async def test_a_redirect_that_never_ends_is_given_up(platform: Stranger) -> None:

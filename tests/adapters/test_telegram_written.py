@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.telegram.inbound import Me, read_update
-from adapters.telegram.written import as_markdown
+from adapters.telegram.written import as_markdown, written
 from agent_core.jsonvalue import Json
 from tests.fakes.telegram.entities import utf16_length
 
@@ -50,6 +51,15 @@ def test_a_link_behind_words_keeps_its_address() -> None:
     assert message(text, entity(text, text, "text_link", url="https://evil.example/")) == (
         "[https://bank.example](https://evil.example/)"
     )
+
+
+@pytest.mark.parametrize(("words", "marks"), [("text", "entities"), ("caption", "caption_entities")])
+def test_the_words_of_a_picture_are_read_as_those_of_a_message(words: str, marks: str) -> None:
+    text = "the 😀 docs"
+    said: dict[str, Json] = {words: text, marks: [entity(text, "docs", "text_link", url="https://e.org/a")]}
+    assert written(said) == "the 😀 [docs](https://e.org/a)"
+    told = message("look", reply_to_message={"message_id": 2, "from": {"id": 9, "first_name": "Bob"}, **said})
+    assert "the 😀 [docs](https://e.org/a)" in told
 
 
 def test_what_is_struck_out_is_not_said() -> None:

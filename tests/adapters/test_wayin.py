@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from adapters.contract import intake
 from adapters.contract.chat import Raw
-from adapters.contract.intake import WayIn, Whence, raw_of
+from adapters.contract.intake import WAITING_MOST, WayIn, Whence, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.retry import INTAKE, Retry
 from tests.store.support import FakeClock
@@ -140,3 +142,35 @@ async def test_what_cannot_even_be_kept_is_not_confirmed() -> None:
     with pytest.raises(NotAccepted) as raised:
         await take(table, unreadable=True)
     assert raised.value.code.passes
+
+
+def test_it_is_looked_ahead_only_so_far_however_much_waits() -> None:
+    told, looked = list[object](), itertools.count()
+    message: Any = SimpleNamespace()
+
+    def waits(one: object, _: NotAccepted) -> None:
+        told.append(one)
+
+    way = WayIn("bot", cast("Any", SimpleNamespace(waits=waits)), FakeClock())
+
+    def read() -> Any:
+        number = next(looked)
+        assert number <= WAITING_MOST
+        if number % 2:
+            raise ValueError("odd")
+        return message
+
+    way.waiting(NotAccepted("away", NotAcceptedCode.STORAGE_AWAY), itertools.repeat(read))
+    assert (next(looked), len(told)) == (WAITING_MOST, WAITING_MOST // 2)
+
+
+@pytest.mark.parametrize("theirs", [True, False])
+async def test_only_what_a_person_did_counts_as_heard(*, theirs: bool) -> None:
+    async def act(_: str) -> bool:
+        return theirs
+
+    clock = FakeClock()
+    way = WayIn("bot", cast("Any", Table([])), clock)
+    await way.take(lambda: raw_of("k", {}, Whence), lambda: "k", act, key=str)
+    clock.now += 5_000
+    assert way.age_seconds == (5.0 if theirs else None)

@@ -107,6 +107,11 @@ async def test_a_call_that_is_begun_again_stores_no_second_and_a_page_is_told_on
                 ):
                     seen |= {one.key: one for one in await follower.next(20) or ()}
             assert "on this page" in seen["k1"].view.text
+            await up.follow_ups.later.parts.post_on_page(page, "said:task:1", "Task 1 has *ended*.")
+            async with asyncio.timeout(20), up.hub.follow_session(page.session) as follower:
+                while "said:task:1" not in seen:
+                    seen |= {one.key: one for one in await follower.next(20) or ()}
+            assert (seen["said:task:1"].person, seen["said:task:1"].view.text) == ("", "Task 1 has *ended*.")
             program = replace(
                 page, account="api", surface="api", platform_key="k2", session=SessionKey("api", "key", "s")
             )

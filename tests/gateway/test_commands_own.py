@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.base import FromApi, FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.limits.quotas import QuotaKind
@@ -493,6 +493,15 @@ async def test_a_prompt_that_is_refused_for_good_is_missed() -> None:
 async def test_what_whoever_runs_the_gateway_says_comes_with_its_files() -> None:
     reply = await Timed().do("post", encode_post(Post("", ((Path("/spool/a"), "a.txt"), (Path("/spool/b"), "b.txt")))))
     assert [(one.file, one.file_name) for one in reply.contents] == [("/spool/a", "a.txt"), ("/spool/b", "b.txt")]
+
+
+async def test_what_is_said_on_a_page_is_said_in_the_words_that_it_came_in() -> None:
+    page = FromApi(
+        account="web", platform_key="k", session=SessionKey("web", "page", "s"), input=(), surface="web", memory_scope="web"
+    )  # fmt: skip
+    asked: Any = SimpleNamespace(inbound=page, words=encode_post(Post("It has *ended*.")))
+    reply = await Timed().commands.handlers()["post"](asked)
+    assert (reply.words, reply.contents) == ("It has *ended*.", ())
 
 
 def test_handlers_are_named_as_the_commands() -> None:

@@ -13,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
-from adapters.contract.sessions import SUGGESTED, TITLE, DecisionFate, SessionSight, SessionState, StillRunning
+from adapters.contract.sessions import (
+    CHAINED,
+    NAMED,
+    PAGES,
+    SUGGESTED,
+    TITLE,
+    DecisionFate,
+    SessionSight,
+    SessionState,
+    StillRunning,
+)
 from adapters.delivery.parts import call_mark
 from agent_core.journal.rows import encode
 from agent_core.rules.consents import Lasting
@@ -514,3 +524,10 @@ async def test_what_waits_for_a_word_is_looked_for_at_others_and_not_once_more_w
     none: Any = None
     assert await Deciding(cast("Any", store), cast("Any", stopping), none).everybodys() == []
     assert looked == ([] if whole else ["t_there"])
+
+
+@pytest.mark.parametrize(("account", "name"), [(NAMED, "c-1"), (PAGES, "c-1"), (CHAINED, "s_1")])
+def test_a_conversation_is_called_as_its_client_calls_it_and_by_its_id_where_it_has_no_name(
+    account: str, name: str
+) -> None:
+    assert SessionSight("s_1", SessionKey("api", account, "c-1"), 1, 2).name == name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,12 +24,19 @@ from adapters.contract.files import EMPTY, UNREADABLE, bytes_of
 from adapters.text.styled import Styled
 from agent_core.documents.kinds import FileKind
 from agent_core.limits.quotas import Full, QuotaKind
+from agent_core.rules.taint import ATTACHED, FORWARDED
 from agent_core.tools.base import NoRoom
 from gateway.chats import attachments
 from gateway.chats.attachments import TRIES, Attachments, TakenAttachment, notes_of, save
 from gateway.chats.readout import PICTURE_BYTES, PICTURES, SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout
 from gateway.chats.voice import ChatVoice
 from gateway.delivery.owners import Owner
+from tests.gateway.test_accepting import in_chat
+
+
+async def gives_nothing(_: str) -> None:
+    """Nobody is told anything."""
+
 
 # ---------------------------------------------------------------------- fetched
 
@@ -112,6 +120,21 @@ async def test_what_calls_itself_a_recording_and_is_none_says_nothing_for_its_pe
     taken = await files._take(cast("Any", Port()), one, Path("/nowhere"), cast("Any", None), "")
     assert (taken.said, taken.text) == ("", "")
     assert taken.complaint
+
+
+@pytest.mark.parametrize("foreign", ["", FORWARDED])
+@pytest.mark.parametrize(("kind", "own"), [(AttachmentKind.VOICE, ""), (AttachmentKind.FILE, ATTACHED)])
+async def test_a_message_with_files_keeps_the_mark_that_others_wrote_it(
+    monkeypatch: pytest.MonkeyPatch, foreign: str, kind: AttachmentKind, own: str
+) -> None:
+    async def take(*_: object) -> TakenAttachment:
+        return TakenAttachment("[a note]")
+
+    monkeypatch.setattr(Attachments, "_take", take)
+    said = in_chat("2", 1)
+    said = replace(said, chat=replace(said.chat, attachments=(replace(SENT, kind=kind),), foreign=foreign))
+    taken = await Attachments(None, cast("Any", None)).fetched(said, Path("/nowhere"), None, gives_nothing)
+    assert [one.foreign for one in taken.input] == [foreign or own]
 
 
 # ---------------------------------------------------------------------- kept

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from adapters.contract.base import FromApi, MessageState, SessionKey, Ticket, TurnSight
+from adapters.contract.base import FromApi, MessageState, SessionKey, TaskTerms, Ticket, TurnSight
 from agent_core.messages import InputMessage
+from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.queues.branches import Branches
-from gateway.queues.queue import SessionQueue, Waiting
+from gateway.queues.queue import Running, SessionQueue, Waiting
 from gateway.queues.queues import Queues
 from gateway.sessions import recents
 from gateway.sessions.followers import Watching
 from gateway.sharing.portion import Portion
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 KEY = SessionKey("web", "page", "a")
@@ -85,3 +88,55 @@ async def test_what_is_on_another_branch_is_not_in_the_list_of_what_was_said_las
     queue.recent = there if known else [there[2]]
     await recents.load_recent(cast("Any", None), queue, cast("Callable[..., Any]", None))
     assert [one.turn for one in queue.recent] == ["t1", "t3"]
+
+
+async def test_who_leaves_last_leaves_no_queue_behind_that_nobody_needs() -> None:
+    here = watching()
+    queue = here.queues.at(KEY.text())
+    queue.recent_loaded = True
+    here.queues.own(queue, "s", 1)
+    async with here.follow_session(KEY), here.follow(Ticket(7, "s", duplicate=False)):
+        async with here.follow(Ticket(8, "s", duplicate=False)):
+            assert len(queue.watchers) == 3
+        assert [*here.queues] == [queue]
+    assert (queue.watchers, [*here.queues]) == ([], [])
+    here.left.close()
+
+
+@dataclass(eq=False)
+class Driver:
+    identity: object
+    seen: object
+
+
+def told(sights: tuple[TurnSight, ...] | None) -> tuple[TurnSight, ...]:
+    assert sights is not None
+    return sights
+
+
+async def test_what_a_task_asked_cannot_be_answered_any_more_when_it_is_over() -> None:
+    here = watching()
+    own, beside = here.queues.at(KEY.text()), here.queues.at("task//1")
+    own.recent_loaded = True
+    terms = TaskTerms(KEY.text(), "ada", 60, 7, number=1, title="Report")
+    asked = FromApi(
+        account="web", platform_key="task:1", session=SessionKey("task", "", "1"), input=(), surface="task", memory_scope="web",
+        task=terms,
+    )  # fmt: skip
+    shown = View(
+        (Bubble("b1", BubbleKind.DECIDED, "yes", True), Bubble("b2", BubbleKind.APPROVAL, "may it?", False)), True
+    )
+    seen = SimpleNamespace(current_view=lambda: shown, over=False, subscribe=gives(None), unsubscribe=gives(None))
+    driver = Driver(identity=SimpleNamespace(turn="t9"), seen=seen)
+    beside.running, beside.task = Running(cast("Any", driver), (Waiting(9, 9, asked, 9),)), cast("Any", object())
+    async with here.follow_session(KEY) as following:
+        (before,) = told(await following.next(0.0))
+        assert [one.kind for one in before.view.bubbles] == [BubbleKind.DECIDED, BubbleKind.APPROVAL]
+        beside.running = beside.task = None
+        own.wake()
+        (after,) = told(await following.next(0.0))
+        assert (after.key, [one.kind for one in after.view.bubbles], after.view.open) == (
+            before.key,
+            [BubbleKind.DECIDED],
+            False,
+        )

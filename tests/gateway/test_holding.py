@@ -25,6 +25,7 @@ from gateway.delivery.owners import Owner
 from gateway.queues import inbox
 from gateway.queues.held import HOLD, HeldHere, HeldMessage
 from gateway.queues.inbox import COMMAND_LANE, NORMAL_LANE
+from tests.store.support import FakeClock
 
 KEY = SessionKey("telegram", "1", "2")
 HELD = HeldMessage.for_room("hello").command()
@@ -79,6 +80,20 @@ async def test_what_is_taken_out_does_not_run(moment: str) -> None:
     runs = [f"{HOLD}:m1"]
     assert chat.submitted == (runs if moment != "it is read" else [])
     assert chat.stopped == (chat.submitted if moment != "never" else [])
+
+
+@pytest.mark.parametrize("put_back_ms", [0, 86_400_000])
+async def test_it_waits_no_longer_than_was_meant_whatever_the_clock_does(put_back_ms: int) -> None:
+    chat, came = Chat("never"), 1_800_000_000_000
+    chat.holding = Holding(cast("Any", chat), cast("Any", chat), FakeClock(came - put_back_ms))
+    held = HeldMessage(came + 30, "hello").command()
+    said = replace(SAID, input=(InputMessage(f"/{held.name} {held.words}"),))
+    request = Request(BY_NAME[HOLD], held.words, said, ROW.id, Owner("s1", 1), admin=False, own=KEY, received_at=came)
+    began = asyncio.get_running_loop().time()
+    async with asyncio.timeout(5):
+        await chat.holding.hold(request)
+    assert asyncio.get_running_loop().time() - began >= 0.025
+    assert chat.submitted
 
 
 @pytest.mark.parametrize("begun", [False, True])

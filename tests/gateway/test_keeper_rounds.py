@@ -69,6 +69,8 @@ class Stored:
     taken: list[set[str]] = field(default_factory=list[set[str]])
     charged: list[Charges] = field(default_factory=list[Charges])
     node: int = ME
+    in_order: frozenset[int] = frozenset()
+    """Nodes that have ended in order."""
     holding: frozenset[int] = frozenset()
     """Nodes for whose calls something is held in budgets."""
     wrong: set[str] = field(default_factory=set[str])
@@ -95,8 +97,7 @@ class Stored:
         return self.holding
 
     async def ended(self, nodes: Collection[int]) -> frozenset[int]:
-        del nodes
-        return frozenset()
+        return self.in_order & frozenset(nodes)
 
     async def take_up(self, make_row: object, sessions: Collection[str], charges: Mapping[str, Charges]) -> TakeUp:
         del make_row
@@ -368,6 +369,19 @@ async def test_who_only_waits_is_charged_when_something_is_begun_with_it(rounds:
     await rounds.round()
     assert [(one.turns, one.messages) for one in rounds.stored.charged] == [({"t1": 1}, {}), ({}, {3: 1})]
     assert set(rounds.resumed.messages_of) == {"s1", "s2"}
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_what_was_left_by_who_ended_in_order_comes_under_no_suspicion(rounds: Rounds, *, in_order: bool) -> None:
+    rounds.stored.turns, rounds.stored.messages = [turn(1)], [said(3, inbox.COMMAND_LANE)]
+    rounds.stored.parts, rounds.stored.in_order = [part(5)], frozenset({DEAD} if in_order else ())
+    await rounds.round()
+    kept = [
+        how
+        for one in rounds.stored.charged
+        for how in (*one.turns.values(), *one.messages.values(), *one.parts.values())
+    ]
+    assert kept == [0 if in_order else 1] * 3
 
 
 async def test_a_queue_of_which_nothing_is_left_goes_on(rounds: Rounds) -> None:

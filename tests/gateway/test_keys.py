@@ -18,7 +18,16 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.callers import ANYBODY, CONFIGURED, Caller, ErrorStyle, KeyTerms, caller
+from adapters.contract.callers import (
+    ANYBODY,
+    CONFIGURED,
+    USER_CHARS,
+    Caller,
+    ErrorStyle,
+    KeyTerms,
+    caller,
+    named_user,
+)
 from agent_core.store.errors import StorageUnavailable
 from agent_core.text.redaction import MASK, Redactor
 from gateway.http.entry import introducing
@@ -156,6 +165,12 @@ def test_a_front_end_that_names_nobody_asks_for_nobody(said: dict[str, str]) -> 
         assert found.person == ""
     else:
         assert found.person == "" or found.person.startswith("family/")
+
+
+@pytest.mark.parametrize("chars", [USER_CHARS, USER_CHARS + 1])
+def test_a_users_name_counts_whole_or_not_at_all(chars: int) -> None:
+    names = {named_user({"X-OpenWebUI-User-Id": f"{'a' * (chars - 1)}{end}"}) for end in "bc"}
+    assert names == ({""} if chars > USER_CHARS else {f"{'a' * (chars - 1)}{end}" for end in "bc"})
 
 
 owners = st.sampled_from(["", "a", "b", "ada"])

@@ -75,7 +75,13 @@ class Gateway:
         portion = SimpleNamespace(mine=_mine)
         accepting = SimpleNamespace(accept=self.accept, queues=SimpleNamespace(known=gives(None)), portion=portion)
         self.parts: Any = SimpleNamespace(
-            accepting=accepting, members=members, outbox=None, post=self.post, alone=self.alone, stored=lambda: None
+            accepting=accepting,
+            members=members,
+            outbox=None,
+            post=self.post,
+            alone=self.alone,
+            stored=lambda: None,
+            post_on_page=self.post,
         )
         store = SimpleNamespace(schedules=self, inbox=self)
         self.later = Later(cast("Any", store), self.clock, lambda: "UTC", 5)
@@ -169,6 +175,18 @@ async def test_what_came_of_something_waits_its_turn_and_is_said_at_least(
         assert said in gateway.posted[0][1]
 
 
+@pytest.mark.parametrize("otherwise", ["", "It was missed."])
+@pytest.mark.parametrize("surface", ["web", "api"])
+async def test_where_no_turn_can_be_had_a_page_is_told_so_and_a_program_has_nobody_who_looks(
+    surface: str, otherwise: str
+) -> None:
+    gateway = Gateway(USED_UP).open()
+    told = await gateway.follow_ups.begin_for(replace(PAGE, surface=surface), "k", "It has ended", "data", otherwise)
+    assert told is (surface == "web")
+    said = f"{otherwise} (Your budget is used up.)" if otherwise else "🔔 It has ended\n"
+    assert [(key, words.startswith(said)) for key, words in gateway.posted] == ([("said:k", True)] if told else [])
+
+
 @pytest.mark.parametrize("account", ["telegram/1", "telegram/gone"])
 @pytest.mark.parametrize("standing", PersonStanding)
 async def test_who_may_not_talk_any_more_is_told_nothing(standing: PersonStanding, account: str) -> None:
@@ -239,6 +257,20 @@ async def test_what_is_set_is_looked_at_at_once_and_by_the_same_call_once() -> N
         assert "Reminder 1 comes in this chat" in outcome.text
     (row,) = gateway.rows.values()
     assert (row.schedule, row.next_at, looked) == ("remind:t_1:3", gateway.clock.now + 1_200_000, ["looked"])
+
+
+async def test_so_much_may_be_set_in_a_conversation_whatever_tasks_run_in_it_and_each_has_a_number_of_its_own() -> None:
+    gateway = Gateway().open()
+    vars(gateway.later.store)["memory"] = SimpleNamespace(entries=gateway.nothing_said)
+    for name in "ab":
+        await gateway.tasks.start(context(name), "One", "Do it.")
+    tool = SetLater(gateway.later, toolspecs.REMIND, ScheduleKind.REMINDER)
+    wish = {"when": "in 20 minutes", "what": "tea"}
+    for number in range(gateway.later.most):
+        await tool.run(wish, context(f"t_1:{number}"))
+    with pytest.raises(NotPossible, match="5 things are set here already"):
+        await tool.run(wish, context("t_1:99"))
+    assert sorted(row.number for row in gateway.rows.values()) == [*range(1, 8)]
 
 
 # ---------------------------------------------------------------------- writing elsewhere

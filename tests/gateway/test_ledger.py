@@ -323,3 +323,18 @@ async def test_what_is_read_again_under_the_same_ownership_leaves_the_others_as_
     one, two = ledger.ready()
     ledger.restore([Delivery("s", two.row)], ME)
     assert [part.name for part in ledger.ready()] == [one.name, two.name]
+
+
+async def test_of_what_is_somebody_elses_nothing_is_known_any_more() -> None:
+    """Nor is anything of it waited for: when it comes back, it may have ended there."""
+    ledger, paper = ledger_of("t1")
+    ledger.awaited.add("t2")
+    ledger.held.add("t3")
+    paper.fails = Damaged("damaged")
+    with pytest.raises(Damaged):
+        await ledger.keep_begun(ledger.ready()[0], repeated=False)
+    assert ledger.stopped
+    ledger.forget_all()
+    assert not any(
+        (ledger.parts, ledger.owners, ledger.held, ledger.awaited, ledger.stopped, ledger.oldest_wanted_at())
+    )

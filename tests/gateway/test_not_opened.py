@@ -184,3 +184,26 @@ async def test_whoever_wrote_what_cannot_be_opened_is_told_in_one_commit_with_th
         else:
             assert there.surface.ledger.waiting == [], "nothing of it is said, nor later"
         assert there.surface.ledger.held == set()
+
+
+async def test_what_may_have_ended_the_process_is_noted_before_anything_of_it_is_looked_into_again() -> None:
+    """Files that came with it are read, and a driver is made, as soon as a turn is prepared: that is where it may end once more."""
+    done: list[str] = []
+
+    async def opening(session: str) -> None:
+        done.append(f"noted {session}")
+
+    async def prepare(*_: object) -> Any:
+        done.append("prepared")
+        return SimpleNamespace(opening="its first event")
+
+    async def stored(_opening: object, messages: Sequence[int]) -> None:
+        done.append(f"open {messages}")
+
+    queue = SessionQueue("a", "s", 3)
+    opener = SimpleNamespace(
+        left=SimpleNamespace(opening=opening), prepare=prepare, store=SimpleNamespace(turns=SimpleNamespace(open=stored)),
+        opened=gives("a driver"),
+    )  # fmt: skip
+    await vars(TurnOpener)["_try_to_open"](opener, queue, (message("a", 1),))
+    assert done == ["noted s", "prepared", "open [1]"]

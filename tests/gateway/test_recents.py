@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from adapters.contract.base import FromApi, SessionKey
+from adapters.contract.base import FromApi, SessionKey, Showing
 from agent_core.failures.notices import NotStarted
 from agent_core.messages import InputMessage
 from agent_core.store.inbox.rows import InboxState
+from agent_core.store.turns.rows import TurnPlace
 from agent_core.turn.events import TakenOver, TurnOpened
+from agent_core.turn.state import NO_THOUGHTS
+from agent_core.turn.view import View
 from gateway.queues import inbox, pageanswers
+from gateway.queues.queue import RECENT_TURNS
 from gateway.sessions import recents
 from gateway.sessions.recents import NOT_STARTED, recent_sights
 from gateway.sessions.responses import JUST_MS, KeptByGateway
+from tests.agent_core.turns import gives as gives_at_once
 
 NOW = 1_700_000_000_000
 
@@ -117,3 +122,36 @@ async def test_a_response_that_is_deleted_is_told_to_no_model_from_what_is_remem
     assert found is not None
     await kept.delete(found)
     assert done == ["stopped", "journals", "memories", "words"]
+
+
+@pytest.mark.parametrize("count", [0, 3, RECENT_TURNS, RECENT_TURNS + 7])
+async def test_of_what_was_said_earlier_the_latest_is_shown(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    asked: list[str] = []
+
+    async def sights(_store: object, turns: Sequence[str], _messages: object) -> list[Any]:
+        asked.extend(turns)
+        return []
+
+    monkeypatch.setattr(recents, "_sights", sights)
+    places = [TurnPlace(f"t{number}", number, -1, 0, "") for number in range(1, count + 5)]
+    store = SimpleNamespace(turns=SimpleNamespace(places=gives(places)))
+    await recents.earlier_sights(cast("Any", store), "s", f"t{count + 1}", no_messages)
+    assert asked == [f"t{number}" for number in range(1, count + 1)][-RECENT_TURNS:]
+
+
+@pytest.mark.parametrize("state", [InboxState.TAKEN, InboxState.DONE, InboxState.DROPPED])
+async def test_a_turn_that_is_over_is_not_shown_as_if_it_ran_though_its_end_was_not_read(
+    monkeypatch: pytest.MonkeyPatch, state: InboxState
+) -> None:
+    shown, ended = View((), open=True), object()
+
+    async def look() -> None: ...
+
+    far = SimpleNamespace(
+        name="t", turn=SimpleNamespace(thoughts=NO_THOUGHTS), mark=(1, 0), look=look, shown=gives_at_once(shown)
+    )
+    row = SimpleNamespace(turn="t", state=state, id=7, session="s")
+    store = SimpleNamespace(inbox=SimpleNamespace(one=gives(row)))
+    monkeypatch.setattr(recents, "stored_end", gives(ended))
+    message = recents.FarMessage(cast("Any", store), 7, cast("Any", SimpleNamespace(turn=gives_at_once(far))))
+    assert await message.look(NOW) == (Showing("t", shown) if state is InboxState.TAKEN else ended)

@@ -3,6 +3,7 @@ hear no second is tried for as long as that lasts."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,10 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.contract.base import FromApi, SessionKey
+from agent_core.documents.kinds import FileKind
 from agent_core.messages import GATEWAY_PREFIX
 from agent_core.model.speech.terms import SpeechFailed
 from gateway.chats.attachments import SHOWN_CHARS, SHOWN_IN_ALL, TakenAttachment, notes_of
-from gateway.chats.readout import FileReaders, Readout, quoted
+from gateway.chats.enclosed import EnclosedFiles
+from gateway.chats.readout import BUSY, FileReaders, Readout, quoted
 
 
 @given(st.text(), st.text(), st.integers(0, 200))
@@ -60,3 +64,22 @@ async def test_without_ears_it_is_said_that_nobody_can_hear() -> None:
     hear = vars(FileReaders)["_heard"]
     bare = Readout(cast("Any", "sound"), "audio/ogg", about="a sound")
     assert (await hear(cast("Any", SimpleNamespace(_ears=None)), bare, b"x", "", "nobody")).why == "nobody"
+
+
+async def test_a_file_of_earlier_that_nobody_had_the_time_to_read_is_read_with_the_next_request(tmp_path: Path) -> None:
+    found = [Readout(FileKind.PDF, "application/pdf", why=BUSY), Readout(FileKind.PDF, "application/pdf", text="plan")]
+
+    async def read(*_: object) -> Readout:
+        return found.pop(0)
+
+    files = EnclosedFiles(None, cast("Any", SimpleNamespace(read=read)))
+    part: Any = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,eA=="}}
+    asked = FromApi(
+        account="api", platform_key="k", session=SessionKey("api", "once", "k"), input=(), surface="api", memory_scope="",
+        own_history=({"role": "user", "content": [part]},),
+    )  # fmt: skip
+    for seen in ("", "plan", "plan"):
+        told = await files.told(asked, tmp_path)
+        assert told.own_history is not None
+        assert (seen or "a.pdf") in str(told.own_history)
+        assert ("plan" in str(told.own_history)) is bool(seen)

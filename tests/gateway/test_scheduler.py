@@ -64,8 +64,9 @@ class World:
         del words
         return CHAT
 
-    async def _on_page(self, page: FromApi, key: str, title: str, words: str) -> bool:
+    async def _on_page(self, page: FromApi, key: str, title: str, words: str, otherwise: str) -> bool:
         del page, title, words
+        assert "Missed" in otherwise
         self.told.append(key)
         return self.page_is_there
 

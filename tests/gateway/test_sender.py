@@ -81,6 +81,8 @@ class Paper(Records):
         self.rows: dict[str, DeliveryRow] = {}
         self.ours, self.fenced, self._log = True, False, log
         self.away, self.tried = False, 0
+        self.meanwhile: Callable[[DeliveryRow], None] = lambda _: None
+        """Happens while a row is stored."""
 
     def may_send(self) -> bool:
         return self.ours
@@ -93,6 +95,7 @@ class Paper(Records):
             raise StorageUnavailable("It is away.")
         for row in rows:
             await asyncio.sleep(0)
+            self.meanwhile(row)
             self.rows[row.origin] = row
             self._log.append(f"stored {row.state.value}")
 
@@ -106,6 +109,7 @@ class Port(ChatPort):
         self.calls: list[tuple[str, str, float]] = []
         self.there: str | None = None
         self.since = 0
+        self.sought: list[str] = []
 
     @property
     def ability(self) -> Ability:
@@ -151,6 +155,7 @@ class Port(ChatPort):
 
     async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:
         self.since = since_ms
+        self.sought.append(content.body.text)
         return self.there
 
 
@@ -292,6 +297,38 @@ async def test_nothing_goes_out_without_a_lease_and_all_of_it_when_there_is_one_
         one.paper.ours = True
         one.surface.bell.ring()
         await one.shows("t1")
+
+
+async def test_a_lease_that_ends_while_it_is_stored_that_something_is_to_be_sent_sends_nothing() -> None:
+    async with chat() as one:
+
+        def ends(row: DeliveryRow) -> None:
+            one.paper.ours = row.state is not DeliveryState.SENDING
+
+        one.paper.meanwhile = ends
+        one.wants("t1", "hello")
+        await one.until(lambda: "stored sending" in one.log)
+        await asyncio.sleep(0.05)
+        assert one.port.calls == [], "somebody else may have it by now"
+        one.paper.meanwhile, one.paper.ours = gives(None), True
+        one.surface.bell.ring()
+        await one.shows("t1")
+        assert [what for what, _, _ in one.port.calls] == ["create"]
+        assert one.port.sought == [], "it was never under way, so that nobody needs to look for it"
+
+
+async def test_what_may_be_there_is_looked_for_by_what_was_sent_and_not_by_what_is_wanted_since() -> None:
+    async with chat() as one:
+
+        async def wanted_otherwise_and_lost() -> None:
+            one.wants("t1", "other words")
+            raise CallFailed(Fate.UNKNOWN, "no answer")
+
+        one.port.does, one.port.there = [wanted_otherwise_and_lost], "m7"
+        one.wants("t1", "hello")
+        await one.shows("t1")
+        assert one.port.sought == ["hello"]
+        assert [call[:2] for call in one.port.calls] == [("create", "hello"), ("edit", "other words")]
 
 
 async def test_nothing_new_is_shown_before_what_others_have_left_in_the_chat() -> None:

@@ -124,3 +124,14 @@ def test_what_is_just_being_taken_in_counts_as_waiting(coming: int) -> None:
         begun.slots.coming()
         begun.slots.came()  # that many have come and gone: all has to be counted once more
     assert begun.slots.full() is (coming > 0)
+
+
+def test_what_comes_into_the_queues_by_other_ways_counts_as_waiting_as_well() -> None:
+    """What an earlier process left, and what other gateways have stored for us."""
+    clock = FakeClock()
+    assert Begun(Bounds(open=1, opening=1, share=1, crowd=1, waiting=MANY), clock=clock).slots.full()
+    begun = Begun(Bounds(open=1, opening=1, share=1, crowd=1, waiting=MANY + 1), clock=clock)
+    assert not begun.slots.full()
+    begun.queues[0].waiting.append(message("q0", 2))
+    clock.now += round(slots.COUNT_SECONDS * 1000)
+    assert begun.slots.full()

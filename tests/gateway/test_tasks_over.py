@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +12,7 @@ import pytest
 from adapters.contract.base import FromApi, SessionKey
 from agent_core.messages import InputMessage
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
-from agent_core.store.store import Conflict
+from agent_core.store.store import Conflict, StorageUnavailable
 from agent_core.storedjson import dumps
 from gateway.later.tasks import TaskEnd, TaskLimits, TaskPlan, Tasks
 from gateway.queues import inbox
@@ -73,3 +74,15 @@ async def told(schedules: Schedules) -> None:
     limits = TaskLimits(at_once=1, at_once_all=1, seconds=9, steps=9, status_seconds=9)
     tasks = Tasks(cast("Any", later), cast("Any", SimpleNamespace(begin_for=begin_for)), limits)
     await tasks._tell(ROW, PLAN, "Task 1 is done.", "ok")
+
+
+async def test_they_end_with_the_gateway_although_the_storage_is_away_and_more_of_them_were_looked_for() -> None:
+    async def away(_: str) -> list[ScheduleRow]:
+        raise StorageUnavailable("away")
+
+    later = SimpleNamespace(store=SimpleNamespace(schedules=SimpleNamespace(named=away)))
+    limits = TaskLimits(at_once=1, at_once_all=1, seconds=9, steps=9, status_seconds=9)
+    tasks = Tasks(cast("Any", later), cast("Any", None), limits)
+    async with asyncio.timeout(2), tasks.running():
+        tasks.look()
+        await asyncio.sleep(0.01)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.terminal.ask import Shown
+from adapters.terminal.ask import GatewayLost, Shown, stream
 from tests.chats.model import scripted_model
 from tests.forked import Forked, start
 from tests.gateway.test_process import daemon, environment
@@ -54,6 +54,28 @@ async def test_the_answer_is_shown_whole_and_once_when_the_gateway_is_killed_and
         assert said.count("Line one speaks of bridges") == 1
         assert said.rstrip().endswith("end")
         assert "Error" not in err.read_text()
+
+
+async def test_a_gateway_that_takes_connections_and_says_nothing_is_waited_for_as_long_as_one_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter(range(1_000))
+
+    async def once(*_: object) -> AsyncIterator[tuple[str, str]]:
+        yield ("waits" if next(times) else "data"), "not yet"
+        raise GatewayLost("it says nothing")
+
+    monkeypatch.setattr("adapters.terminal.ask._once", once)
+    monkeypatch.setattr("adapters.terminal.ask.AGAIN_SECONDS", 0.005)
+    heard: list[str] = []
+
+    async def listen() -> None:
+        async for kind, _ in stream("http://127.0.0.1:1", None, "hello", "", back_seconds=0.05):
+            heard.append(kind)
+
+    with pytest.raises(GatewayLost, match="did not come back"):
+        await listen()
+    assert heard == ["data", "lost"]
 
 
 PIECES = st.lists(st.text("ab \n", min_size=1, max_size=6), max_size=12)

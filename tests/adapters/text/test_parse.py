@@ -333,3 +333,19 @@ def test_a_row_loses_none_of_its_cells(before: str) -> None:
 def test_a_list_has_the_numbers_that_were_written(markdown: str, numbers: list[int]) -> None:
     lines = [line for line in flatten(parse(markdown)).text.split("\n") if line]
     assert [int(line.split(".")[0]) for line in lines] == numbers
+
+
+@pytest.mark.parametrize("outer", ["**", "*", "__", "_", "~~"])
+@pytest.mark.parametrize("inner", ["**", "*", "__", "_", "~~"])
+def test_emphasis_that_crosses_another_leaves_no_sign_behind_while_the_text_grows(outer: str, inner: str) -> None:
+    if outer[0] == inner[0]:
+        return
+    markdown = f"{outer}one {inner}two{outer} three and more"
+    assert flatten(parse(markdown, growing=True)).text == flatten(parse(markdown)).text
+
+
+@pytest.mark.parametrize(
+    "line", ["Use `a | b` and then", "`ls | wc` counts", "- say `x|y` or `y|x` there", "a \\| b c"]
+)
+def test_a_line_with_a_bar_that_cannot_end_a_cell_is_shown_as_it_grows(line: str) -> None:
+    assert flatten(parse(line, growing=True)).text == flatten(parse(line)).text
