@@ -187,7 +187,7 @@ class Ledger:
         return [
             WantedPart(part.row.bubble, part.row.part, part.content, final=True)
             for part in self._of(origin).values()
-            if (part.stands or part.row.final and part.open) and not part.row.gone and not part.passing
+            if (part.stands or (part.row.final and part.open)) and not part.row.gone and not part.passing
         ]
 
     def take(self, planned: Iterable[Part]) -> None:

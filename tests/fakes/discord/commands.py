@@ -90,7 +90,10 @@ def _read(form: Form) -> JsonObject:
         body[told] = form.raw(told)
     body["nsfw"] = bool(body["nsfw"])
     body["contexts"] = body["contexts"] or [0, 1, 2]
-    body["integration_types"] = body["integration_types"] or [0, 1]  # what the app allows: both, if nobody has changed it
+    body["integration_types"] = body["integration_types"] or [
+        0,
+        1,
+    ]  # what the app allows: both, if nobody has changed it
     return body
 
 
