@@ -85,7 +85,7 @@ def _document(data: bytes, until: float) -> Told:
         for row in table.rows:
             yield " | ".join(cell.text.replace("\n", " ") for cell in row.cells)
 
-    text, cut = _bounded(lines(), until)
+    text, cut = bounded(lines(), until)
     return Told(text, f"Word document{cut}")
 
 
@@ -104,7 +104,7 @@ def _sheets(data: bytes, until: float) -> Told:
             for row in sheet.iter_rows(values_only=True):
                 yield _row(row) if row else None
 
-    text, cut = _bounded(lines(), until)
+    text, cut = bounded(lines(), until)
     count = len(book.sheetnames)
     return Told(text, f"Excel workbook, {count} sheet{'' if count == 1 else 's'}{cut}")
 
@@ -137,7 +137,7 @@ def _slides(data: bytes, until: float) -> Told:
             if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
                 yield f"(notes) {slide.notes_slide.notes_text_frame.text}"
 
-    text, cut = _bounded(lines(), until)
+    text, cut = bounded(lines(), until)
     count = len(found.slides)
     return Told(text, f"PowerPoint presentation, {count} slide{'' if count == 1 else 's'}{cut}")
 
@@ -152,7 +152,7 @@ def _of_shape(shape: Any) -> Iterator[str]:
         yield from _of_shape(inner)
 
 
-def _bounded(lines: Iterable[str | None], until: float) -> tuple[str, str]:
+def bounded(lines: Iterable[str | None], until: float) -> tuple[str, str]:
     """The lines as long as there is time and room; what to say if there was not enough. Raises `NoTextThere` if nothing is there.
 
     None is no line: it only lets the time be looked at.

@@ -117,3 +117,13 @@ def test_of_a_text_that_is_too_long_it_is_said_that_only_its_beginning_is_there(
     assert str(told["about"]).endswith(", of whose text the beginning was kept") is cut
     assert told["plain"] is not cut
     assert str(told["text"]) == "é" * (MOST_BYTES // 2)
+
+
+def test_of_a_sheet_that_is_longer_than_is_kept_the_beginning_is_read_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(office, "MOST_CHARS", 60)
+    rows = [None, "a" * 40, None, "b" * 40, "c" * 40]
+    text, cut = office.bounded(iter(rows), float("inf"))
+    assert (text, cut) == ("a" * 40 + "\n" + "b" * 40, ", of which the beginning was read")
+    assert office.bounded(iter(rows[:2]), float("inf")) == ("a" * 40, "")

@@ -51,6 +51,8 @@ FACTS = st.builds(
     adapters=SIGHTS,
     model_answers=st.sampled_from([True, False, None]),
     unclaimed=st.sampled_from(["", "Something is left."]),
+    damage=st.sampled_from(["", "A page is torn."]),
+    folder=st.sampled_from(["", "The folder is away."]),
     alerts=st.lists(ALERTS, max_size=2),
     incidents=st.integers(0, 2),
 )
@@ -61,7 +63,8 @@ def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_
     found = judge(facts)
     assert found.ready is (facts.phase is LifePhase.SERVING and facts.store_works and facts.owns)
     connected = all(sight.state == AdapterState.UP.value for sight in facts.adapters)
-    rest = connected and facts.model_answers is not False and not (facts.unclaimed or facts.alerts or facts.incidents)
+    odd = facts.unclaimed or facts.damage or facts.folder or facts.alerts or facts.incidents
+    rest = connected and facts.model_answers is not False and not odd
     assert found.well is (found.ready and rest)
     assert found.well is (found.unwell == ())
     for_anybody = [*found.not_ready, *found.not_well]

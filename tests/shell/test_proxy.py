@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.tools.sandbox import proxy
 from agent_core.tools.sandbox.hosts import RULE, may_call, read_host
 from agent_core.tools.sandbox.proxy import Proxy, inside
 from tests.shell.sandboxes import SMALL, needs_sandbox, ran
@@ -123,6 +124,22 @@ async def test_a_name_that_leads_inside_is_refused_even_if_only_one_of_its_addre
         answer = await said(ports, "CONNECT good.example:PORT HTTP/1.1\r\n\r\n")
         assert b"is this machine" in answer
         assert heard == []
+
+
+async def test_so_many_connections_are_carried_at_once_and_who_ends_makes_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(proxy, "AT_ONCE", 1)
+    async with proxied(["good.example:PORT"], ["127.0.0.1"]) as (ports, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", ports // 100_000)
+        writer.write(b"CONNECT ")  # the first one has begun
+        while b"Too many" not in (told := await said(ports, "CONNECT good.example:PORT HTTP/1.1\r\n\r\nhi")):
+            assert told.startswith(b"HTTP/1.1 200"), "it came before the first"
+        writer.close()
+        await reader.read()
+        async with asyncio.timeout(30):
+            while b"Too many" in await said(ports, "CONNECT good.example:PORT HTTP/1.1\r\n\r\nhi"):
+                await asyncio.sleep(0.02)
 
 
 def test_a_sandbox_with_hosts_has_no_way_but_the_proxy(tmp_path: Path) -> None:

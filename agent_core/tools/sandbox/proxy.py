@@ -21,6 +21,8 @@ from agent_core.tools.web.addresses import parsed, refusal
 
 HEAD_BYTES = 16_384
 HEAD_SECONDS = 15.0
+LEAVE_SECONDS = 1.0
+"""Who is refused may say so much longer what it was about to say."""
 CONNECT_SECONDS = 15.0
 QUIET_SECONDS = 120.0
 AT_ONCE = 64
@@ -69,9 +71,13 @@ class Proxy:
                 head = await reader.readuntil(b"\r\n\r\n")
             await self._carry_out(head, reader, writer)
         except ProxyRefusal as error:
-            with suppress(OSError):
+            with suppress(OSError, TimeoutError):
                 writer.write(_answer(403, str(error)))
-                await writer.drain()
+                writer.write_eof()
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    await reader.read(
+                        HEAD_BYTES
+                    )  # who closes over something unread resets the connection, and the answer is lost
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError):
             pass
         finally:

@@ -31,6 +31,10 @@ CASES: list[tuple[int, Json, BreakCause]] = [
     (302, None, BreakCause.GARBAGE),
     (0, {"message": "Upstream error", "code": 502}, BreakCause.SERVER_ERROR),
     (0, {"message": "Rate limited", "code": 429}, BreakCause.RATE_LIMITED),
+    (0, {"message": "Slow down", "code": "rate_limit_exceeded"}, BreakCause.RATE_LIMITED),
+    (0, {"error": {"type": "too_many_requests"}}, BreakCause.RATE_LIMITED),
+    (0, {"error": {"code": "invalid_api_key"}}, BreakCause.UNAUTHORISED),
+    (0, {"error": {"type": "overloaded_error"}}, BreakCause.SERVER_ERROR),
     (0, {"message": "something odd"}, BreakCause.ERROR_IN_STREAM),
     (0, "plain words", BreakCause.ERROR_IN_STREAM),
 ]  # fmt: skip
