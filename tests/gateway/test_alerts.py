@@ -143,6 +143,13 @@ def test_news_are_said_once_each_in_their_order_and_alone(found: list[Look]) -> 
 
 
 @given(looks)
+def test_where_there_is_room_for_all_nothing_is_said_to_have_passed_untold(found: list[Look]) -> None:
+    said, memory = history(found, ROOMY)
+    assert [message.passed for _, _, message in said if message.passed] == []
+    assert memory.passed == 0
+
+
+@given(looks)
 def test_what_is_remembered_is_bounded(found: list[Look]) -> None:
     _, memory = history(found, RULES)
     assert set(memory.episodes) <= set(KEYS)
