@@ -6,11 +6,14 @@ import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import closing
 
+import pytest
 import pytest_asyncio
 
 from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import NOBODY_KNOWS, ForgettingJob
 from agent_core.store.people.rows import PersonRow, PersonState
+from agent_core.store.slices.rows import PeerNode
+from agent_core.store.slices.sql import peer
 from agent_core.store.store import Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState
 from tests.databases import connected
@@ -76,3 +79,8 @@ async def test_an_incident_in_no_state_hides_no_other(store: Store, where: str) 
         )
     await by_hand(where, "UPDATE incidents SET state = 'perhaps' WHERE incident = 'i_1'")
     assert [one.incident for one in await store.troubles.incidents(open_only=False)] == ["i_2"]
+
+
+@pytest.mark.parametrize("said", ["{{", "5", "null", '["telegram/1"', ""])
+def test_a_gateway_of_which_nobody_can_read_what_it_serves_is_there_all_the_same(said: str) -> None:
+    assert peer((1, "http://here", "0.1", 5, said)) == PeerNode(1, "http://here", "0.1", 5, None)
