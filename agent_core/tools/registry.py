@@ -6,6 +6,7 @@ cut in its middle, and says so.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
@@ -15,6 +16,7 @@ import structlog
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
 from agent_core.records import changed, dataclass
+from agent_core.store.errors import Damaged, StorageUnavailable
 from agent_core.text.diffs import FileChange
 from agent_core.text.nearest import nearest
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
@@ -44,6 +46,9 @@ LONGEST_NAME = 100
 PREPARE_SECONDS = 10.0
 REFUSED = "refused"
 """The intention of a call that cannot be carried out: begun again, it says the same."""
+STORAGE_SECONDS = 1.0
+"""So long a call waits before it is run again because nothing could be stored or read."""
+NO_STORAGE = "failed because the gateway's database does not answer just now."
 DOUBT = " It may have been done, in whole or in part: check before you repeat it."
 
 
@@ -192,6 +197,8 @@ class ToolRegistry:
             words = f"{name} could not look at what it is to change within {PREPARE_SECONDS:g} s. It was not executed."
         except OSError as error:
             words = _no_files(name, error, context)
+        except StorageUnavailable:
+            words = f"{name} {NO_STORAGE} It was not executed."
         except Exception:
             log.exception("tool.crashed", tool=name, turn=context.turn, call=context.call)
             words = f"{name} was not executed because of an internal error in the tool."
@@ -205,7 +212,7 @@ class ToolRegistry:
         try:
             async with Limit(PREPARE_SECONDS):
                 return await tool.change(checked.arguments, context)
-        except (NotPossible, TimeoutError, OSError):
+        except (NotPossible, TimeoutError, OSError, StorageUnavailable):
             return None
         except Exception:
             log.exception("tool.crashed", tool=checked.spec.name, turn=context.turn, call=context.call)
@@ -231,7 +238,7 @@ class ToolRegistry:
         doubt = "" if spec.effect is EffectClass.PURE else DOUBT
         try:
             async with Limit(spec.deadline_seconds):
-                outcome = await self._tools[spec.name].run(checked.arguments, context)
+                outcome = await self._again_if_safe(checked, context)
         except TimeoutError:
             words = f"{spec.name} did not finish within {spec.deadline_seconds:g} s and was cancelled.{doubt}"
             return ToolOutcome(ToolStatus.TIMED_OUT, words)
@@ -239,11 +246,25 @@ class ToolRegistry:
             return ToolOutcome(ToolStatus.FAILED, str(refusal), facts=refusal.facts)
         except OSError as error:
             return ToolOutcome(ToolStatus.FAILED, f"{_no_files(spec.name, error, context)}{doubt}")
+        except StorageUnavailable:
+            return ToolOutcome(ToolStatus.FAILED, f"{spec.name} {NO_STORAGE}{doubt}")
         except Exception:
             log.exception("tool.crashed", tool=spec.name, turn=context.turn, call=context.call)
             words = f"{spec.name} failed because of an internal error in the tool.{doubt}"
             return ToolOutcome(ToolStatus.FAILED, words)
         return outcome
+
+    async def _again_if_safe(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
+        """Its outcome. While nothing can be stored or read, what may be run again is, as all else waits then; until its deadline."""
+        while True:
+            try:
+                return await self._tools[checked.spec.name].run(checked.arguments, context)
+            except Damaged:
+                raise
+            except StorageUnavailable:
+                if checked.spec.effect is EffectClass.EFFECT:
+                    raise
+                await asyncio.sleep(STORAGE_SECONDS)
 
 
 def changed_words(checked: ToolChanged) -> str:

@@ -28,7 +28,7 @@ from agent_core.store.database.lines import prepare_file
 from agent_core.store.database.look import DatabaseSeen, holder_of, look
 from agent_core.store.database.ownership import FileLock
 from agent_core.store.database.place import SqlitePlace, parse_place
-from agent_core.store.database.shape import not_whole, upgrade_copy
+from agent_core.store.database.shape import not_whole, not_whole_on, upgrade_copy
 from agent_core.store.errors import CannotOpen, DatabaseTooNew, NotOurDatabase, StorageUnavailable
 from agent_core.store.keeping.backup import CannotCopy, back_up, must_be_apart, put_back
 from agent_core.store.keeping.checking import Soundness, check
@@ -93,7 +93,7 @@ async def checked(config: Config, paths: Paths, *, thorough: bool) -> list[Findi
     if not seen.exists:
         raise CannotOpen(_none_there(seen.shown, runs=holder != 0))
     findings = [judged_schema(seen, runs=holder != 0)]
-    findings += await _judged_shape(seen)
+    findings += await _judged_shape(seen, where)
     findings += judged_soundness(seen.shown, await check(where, thorough=thorough), thorough=thorough)
     if seen.revision == seen.newest and all(one.level.value in ("ok", "note") for one in findings):
         runs = holder != 0
@@ -122,7 +122,7 @@ async def pages(config: Config, paths: Paths) -> Seen:
             return Seen(())  # whether there is one, and of which schema, is said by others
         findings = judged_soundness(seen.shown, await check(where), thorough=False)
         if all(one.level is not Severity.PROBLEM for one in findings):
-            findings += await _judged_shape(seen)
+            findings += await _judged_shape(seen, where)
         async with open_reads(where) as reads:
             findings += judged_asides(await reads.asides.all())
     except CannotOpen:
@@ -132,11 +132,20 @@ async def pages(config: Config, paths: Paths) -> Seen:
     return Seen(tuple(findings))
 
 
-async def _judged_shape(seen: DatabaseSeen) -> list[Finding]:
-    """Whether a file has the tables, columns and indexes of its revision."""
-    if seen.file is None or seen.revision is None or not (why := await asyncio.to_thread(not_whole, seen.file)):
+async def _judged_shape(seen: DatabaseSeen, where: str | Path) -> list[Finding]:
+    """Whether it has the tables, columns and indexes of its revision."""
+    if seen.revision is None:
         return []
-    return [problem("database.schema", f"{seen.shown} is not whole: {why}.", DAMAGED_FIX)]
+    if seen.file is not None:
+        why = await asyncio.to_thread(not_whole, seen.file)
+        return [problem("database.schema", f"{seen.shown} is not whole: {why}.", DAMAGED_FIX)] if why else []
+    if seen.revision != seen.newest:
+        return []
+    async with open_reads(where) as reads:
+        why = await reads.asks.readers.run(not_whole_on)
+    return (
+        [problem("database.schema", f"{seen.shown} was changed by somebody else: {why}.", CHANGED_FIX)] if why else []
+    )
 
 
 def judged_asides(found: Sequence[Aside]) -> list[Finding]:
@@ -148,6 +157,10 @@ def judged_asides(found: Sequence[Aside]) -> list[Finding]:
     return [warning("database.aside", what, DAMAGED_FIX)]
 
 
+CHANGED_FIX = (
+    "Undo that, or put a backup back (outspoken db restore says how): what is stored there may fail, for everybody. "
+    "Programs that want to be told of changes find them in the server's log (logical replication), without a trigger."
+)
 DAMAGED_FIX = (
     "Keep a copy of the file, look at the disk, and restore a backup (outspoken db restore), or run SQLite's '.recover' on the copy. "
     "outspoken status says whether the gateway takes messages meanwhile."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import insort
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -33,6 +34,8 @@ from gateway.setaside.setaside import PutAside
 
 log = structlog.get_logger("turn")
 
+OVERTAKEN_MOST = 5
+"""So often a turn is found to be another's, and comes back here, before it counts as one that nobody can go on with."""
 Opener = Callable[[SessionQueue, tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
 """A driver whose turn is open in the store; None: the messages will not run, or another time."""
 
@@ -64,6 +67,8 @@ class Runner:
         self._refused = refused
         self._clock = clock
         self._group = group
+        self._overtaken = Counter[str]()
+        """How often each turn that is not over here was found to be another's."""
         self.slots = TurnSlots(bounds, queues, self._begin, clock, tell)
         self.closing = False
         """No turn begins any more."""
@@ -235,13 +240,14 @@ class Runner:
         try:
             await self._drive(running)
         except Overtaken:
-            log.warning("turn.overtaken", turn=running.driver.identity.turn, session=queue.session)
+            await self._met_overtaken(queue, running.driver.identity.turn)
         except Damaged as error:  # nothing of the running turn can be stored any more
             await self._aside.put(queue.session, error)
         except TurnLeftOpen:
             pass  # it goes on in the next process, which tells its end
         else:
             self._remember(queue, running)
+            self._overtaken.pop(running.driver.identity.turn, None)
         finally:
             heard = heard_in(running.driver.turn)
             for inbox_id in heard:
@@ -250,6 +256,15 @@ class Runner:
             queue.steers = []
             queue.running = None
             queue.wake()
+
+    async def _met_overtaken(self, queue: SessionQueue, turn: str) -> None:
+        """Somebody else goes on with it. Where it comes back again and again nobody does: what is stored of it takes nothing more, and its conversation
+        is set aside. If there is somebody, they have it, and that is refused."""
+        log.warning("turn.overtaken", turn=turn, session=queue.session)
+        self._overtaken[turn] += 1
+        if self._overtaken[turn] >= OVERTAKEN_MOST:
+            del self._overtaken[turn]
+            await self._aside.put(queue.session, Damaged(f"Nothing can be added to turn {turn}."))
 
     async def _drive(self, running: Running) -> None:
         """Until the driver is over, or the watchdog has ended the turn in its place. Raises `Overtaken`."""

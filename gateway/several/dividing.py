@@ -97,8 +97,14 @@ class Dividing:
             await self._see(seen)
             if not self._leaving:
                 await self._offer(seen)
-            if divided(self._store.node, seen, leaving=self._leaving, busy=self._kept(seen)):
+            gone = self._names - seen.owners.keys()  # somebody has removed them: nobody would have them any more
+            if gone or divided(self._store.node, seen, leaving=self._leaving, busy=self._kept(seen)):
                 await self._divide()
+
+    @property
+    def _names(self) -> frozenset[str]:
+        """Of all that is shared."""
+        return frozenset((*chat_slices(), HOUSE, *self._connections))
 
     async def _offer(self, seen: Division) -> None:
         """Say which accounts are served here, if they are others by now."""
@@ -127,9 +133,7 @@ class Dividing:
                 self._portion.change(held - going)
         await self._portion.quiet(going)
         try:
-            now = await self._store.slices.divide(
-                (*chat_slices(), HOUSE, *self._connections), lambda there: self._decided(there, going)
-            )
+            now = await self._store.slices.divide(self._names, lambda there: self._decided(there, going))
         except BaseException:
             self._portion.change(held, found=going)  # it is still ours, if anything is, and was not worked on meanwhile
             raise

@@ -321,3 +321,15 @@ def test_who_leaves_gives_all_that_is_idle_to_others_also_while_it_seems_to_take
     here, there = PeerNode(1, "here"), PeerNode(2, "there")
     moved = divided(1, Division((here, there), dict.fromkeys(CHATS, 1)), leaving=True, busy=CHATS[:3])
     assert moved == dict.fromkeys(CHATS[3:], 2)
+
+
+async def test_what_somebody_has_removed_is_shared_anew() -> None:
+    """Else nobody would have these chats, and nothing would be answered there until all gateways are started again."""
+    table, gateways = await several(2)
+    table.owners.clear()
+    table.epochs.clear()
+    for _ in range(4):
+        for one in gateways:
+            await one.look()
+    assert table.owners.keys() >= {*CHATS, HOUSE}
+    assert {owner for name, owner in table.owners.items() if name in CHATS} == {1, 2}

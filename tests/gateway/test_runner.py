@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.driver.driver import TurnLeftOpen
+from agent_core.driver.driver import Overtaken, TurnLeftOpen
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.signals import nobody
-from agent_core.store.store import StorageUnavailable
+from agent_core.store.store import Damaged, StorageUnavailable
 from agent_core.text.tongue import begin_speaking, spoken_now
 from agent_core.turn.events import StopRequested
 from agent_core.turn.state import PersonItem
@@ -62,6 +62,9 @@ class Driver:
             await self.may_end.wait()
         if self.abandoned:
             raise TurnLeftOpen(self.identity.turn)
+        if self._world.overtaken:
+            self.identity.turn = "t_same"
+            raise Overtaken(self.identity.turn)
 
 
 @dataclass
@@ -77,7 +80,15 @@ class World:
     """The language in which each turn was opened."""
     opening: Callable[[SessionQueue], Awaitable[None]] | None = None
     queues: Queues = field(default_factory=Queues)
+    overtaken: bool = False
+    """Each turn is found to be another's."""
+    aside: list[str] = field(default_factory=list[str])
     runner: Runner = field(init=False)
+
+    async def put(self, session: str, error: Exception) -> bool:
+        assert isinstance(error, Damaged)
+        self.aside.append(session)
+        return True
 
     async def open_turn(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> Any:
         if self.opening is not None:
@@ -108,7 +119,7 @@ async def running(**more: Any) -> AsyncGenerator[World]:
     async with asyncio.TaskGroup() as group:
         none = cast("Any", None)
         world.runner = Runner(
-            world.queues, world.open_turn, left, none, none, world.bounds, SystemClock(), nobody, group
+            world.queues, world.open_turn, left, cast("Any", world), none, world.bounds, SystemClock(), nobody, group
         )
         try:
             yield world
@@ -277,3 +288,15 @@ async def test_a_stop_by_a_message_that_waits_for_its_pieces_runs_nothing() -> N
         queue.waiting.clear()
         await world.until(lambda: queue.task is None)
     assert world.ran == []
+
+
+async def test_a_turn_that_comes_back_again_and_again_as_anothers_is_nobodys_and_is_set_aside() -> None:
+    async with running(overtaken=True) as world:
+        queue = world.queue("a")
+        for number in range(1, runners.OVERTAKEN_MOST):
+            world.runner.add(queue, message("a", number))
+        await world.until(lambda: len(world.ran) == runners.OVERTAKEN_MOST - 1 and queue.running is None)
+        assert world.aside == []
+        world.runner.add(queue, message("a", 9))
+        await world.until(lambda: world.aside)
+    assert world.aside == ["a"]

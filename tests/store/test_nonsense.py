@@ -6,16 +6,25 @@ import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import closing
 
+import pytest
 import pytest_asyncio
 
+from agent_core.store.database.shape import not_whole_on
 from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import NOBODY_KNOWS, ForgettingJob
 from agent_core.store.people.rows import PersonRow, PersonState
+from agent_core.store.reading import open_reads
+from agent_core.store.slices.rows import PeerNode
+from agent_core.store.slices.sql import peer
 from agent_core.store.store import Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState
 from tests.databases import connected
 from tests.store.support import opened, turn_of
 
+TRIGGER = """
+CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER skips BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION no()
+"""
 ADA, BOB = ("telegram/1", "ada"), ("telegram/1", "bob")
 
 
@@ -76,3 +85,36 @@ async def test_an_incident_in_no_state_hides_no_other(store: Store, where: str) 
         )
     await by_hand(where, "UPDATE incidents SET state = 'perhaps' WHERE incident = 'i_1'")
     assert [one.incident for one in await store.troubles.incidents(open_only=False)] == ["i_2"]
+
+
+@pytest.mark.parametrize("said", ["{{", "5", "null", '["telegram/1"', ""])
+def test_a_gateway_of_which_nobody_can_read_what_it_serves_is_there_all_the_same(said: str) -> None:
+    assert peer((1, "http://here", "0.1", 5, said)) == PeerNode(1, "http://here", "0.1", 5, None)
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        ("SELECT 1", ""),
+        ("DROP INDEX one_open", "it lacks index one_open of turns"),
+        (
+            "ALTER TABLE inbox DROP CONSTRAINT uq_inbox_account_platform_key",
+            "it lacks index uq_inbox_account_platform_key of inbox",
+        ),
+        ("ALTER TABLE deliveries DROP COLUMN trouble", "it lacks the column trouble of deliveries"),
+        ("DROP TABLE gates", "it lacks the table gates"),
+        ("ALTER TABLE turns ADD dba text", ""),
+        (
+            "ALTER TABLE turns ADD dba text NOT NULL",
+            "it has the column dba of turns, which has to be filled and which it does not know",
+        ),
+        (
+            TRIGGER,
+            "it has the trigger skips of inbox",
+        ),
+    ],
+)
+async def test_what_somebody_else_changed_of_a_servers_tables_is_named(postgres: str, done: str, told: str) -> None:
+    await by_hand(postgres, done)
+    async with open_reads(postgres) as reads:
+        assert await reads.asks.readers.run(not_whole_on) == told

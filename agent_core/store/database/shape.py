@@ -1,4 +1,4 @@
-"""Whether a SQLite file has the tables, columns and indexes that its revision says, and bringing a copy to the newest.
+"""Whether a database has the tables, columns and indexes that its revision says, and bringing a copy of a file to the newest.
 
 Laws: a file without this program's tables is never called whole, by no command; what is compared with is what the migrations make at that revision, in a database of its own, so that no list is kept by hand.
 """
@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, Table, UniqueConstraint, create_engine, inspect
 from sqlalchemy.pool import StaticPool
 
 from agent_core.store.database.upgrade import known_revision, upgrade_to
@@ -87,3 +87,37 @@ def _shape(conn: sqlite3.Connection) -> Shape:
     for table, name in indexes:
         found[str(table)] = found.get(str(table), frozenset()) | {f"index {name}"}
     return found
+
+
+def not_whole_on(conn: Connection) -> str:
+    """What keeps a server's database of the newest schema from being what this program works with, in words; empty if nothing does."""
+    from agent_core.store.tables import metadata
+
+    seen, found, filled = inspect(conn), dict[str, frozenset[str]](), list[str]()
+    wanted = {table.name: _wanted(table) for table in metadata.sorted_tables}
+    for name in wanted.keys() & set(seen.get_table_names()):
+        columns = seen.get_columns(name)
+        named = (*seen.get_indexes(name), *seen.get_unique_constraints(name))
+        found[name] = frozenset([*(one["name"] for one in columns), *(f"index {one['name']}" for one in named)])
+        filled += [
+            f"the column {one['name']} of {name}, which has to be filled and which it does not know"
+            for one in columns
+            if one["name"] not in wanted[name] and not one["nullable"] and one["default"] is None
+        ]
+    triggers = [f"the trigger {one}" for one in conn.exec_driver_sql(_TRIGGERS).scalars()]
+    missing, added = lacking(found, wanted), [*sorted(filled), *triggers]
+    said = [f"it lacks {', '.join(missing[:3])}"] if missing else []
+    said += [f"it has {', '.join(added[:3])}"] if added else []
+    return "; ".join(said)
+
+
+def _wanted(table: Table) -> frozenset[str]:
+    unique = (one for one in table.constraints if isinstance(one, UniqueConstraint))
+    return frozenset([*table.columns.keys(), *(f"index {one.name}" for one in (*table.indexes, *unique))])
+
+
+_TRIGGERS = (
+    "SELECT g.tgname || ' of ' || c.relname FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid "
+    "WHERE NOT g.tgisinternal AND g.tgenabled <> 'D' AND c.relnamespace = current_schema()::regnamespace ORDER BY 1"
+)
+"""Whoever adds one may change, or leave out, what is stored."""

@@ -169,8 +169,11 @@ def nobody_shares(conn: Connection) -> None:
 
 
 def peer(row: tuple[int, str, str, int, str]) -> PeerNode:
-    """A row of `PEERS`."""
-    serves = frozenset(str(one) for one in orjson.loads(row[4])) if row[4] else None
+    """A row of `PEERS`. One that makes no sense of what it serves says nothing of it, and keeps nobody from sharing with the others."""
+    try:
+        serves = frozenset(str(one) for one in orjson.loads(row[4])) if row[4] else None
+    except (ValueError, TypeError):
+        serves = None
     return PeerNode(int(row[0]), str(row[1]), str(row[2]), int(row[3]), serves)
 
 

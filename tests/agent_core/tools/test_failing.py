@@ -10,7 +10,9 @@ import pytest
 
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
+from agent_core.store.errors import StorageUnavailable
 from agent_core.text.redaction import Redactor
+from agent_core.tools import registry
 from agent_core.tools.base import EffectClass, NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import DOUBT, Runnable, ToolRegistry
 
@@ -50,6 +52,34 @@ async def test_what_a_tool_would_not_do_was_not_done(effect: EffectClass) -> Non
     tool = Fails(effect, NotPossible("Nothing was done."))
     outcome = await ToolRegistry([tool]).run(Runnable(tool.spec, {}), CONTEXT)
     assert (outcome.status, outcome.text) == (ToolStatus.FAILED, "Nothing was done.")
+
+
+class StorageAway:
+    """Cannot store anything so often, then it can."""
+
+    def __init__(self, effect: EffectClass, times: int) -> None:
+        self.spec = ToolSpec("try", "Tries.", {"type": "object"}, effect, deadline_seconds=60.0)
+        self.times = times
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        self.times -= 1
+        if self.times >= 0:
+            raise StorageUnavailable("too many clients already")
+        return ToolOutcome(ToolStatus.OK, "Stored.")
+
+
+@pytest.mark.parametrize("effect", EffectClass)
+async def test_what_may_be_run_again_waits_for_the_database_and_nothing_else_is(
+    effect: EffectClass, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "STORAGE_SECONDS", 0.0)
+    tool = StorageAway(effect, 3)
+    outcome = await ToolRegistry([tool]).run(Runnable(tool.spec, {}), CONTEXT)
+    if effect is EffectClass.EFFECT:
+        assert outcome == ToolOutcome(ToolStatus.FAILED, f"try {registry.NO_STORAGE}{DOUBT}")
+        assert tool.times == 2
+    else:
+        assert outcome.text == "Stored."
 
 
 class Says:
