@@ -282,6 +282,9 @@ def _own_key(row: DeliveryRow) -> str:
 
 def _changed(known: Part, one: WantedPart) -> Part | None:
     row = known.row
+    replies = known.content.reply_to
+    if row.platform_id is not None and one.content.reply_to != replies:  # no edit changes that
+        one = replace(one, content=replace(one.content, reply_to=replies))
     want = row.want if known.content == one.content else encode(one.content)
     same = want == row.want and not row.gone
     if same and row.final == one.final:
@@ -515,6 +518,7 @@ def removed(part: Part, now: int) -> Part:
     state = DeliveryState.SKIPPED if part.row.gone or not part.row.final else DeliveryState.WANTED
     # What is created in its place is another message, so it needs another key.
     key = _own_key(part.row) if part.left_behind else f"{part.row.key}'"
+    part = _replying_to_nothing(part) if part.left_behind else part
     made = replace(part.row, state=state, platform_id=None, retry_at=None, labelled=False, key=key, at=now)
     return replace(part, row=made, there=None, tried=None)
 
@@ -573,7 +577,16 @@ def by_hand(part: Part, hand: Hand, now: int, elsewhere: str = "") -> Part:
 
 def moved(part: Part, surface: str) -> Part:
     """The chat has another id: the part is one of `surface` now."""
+    if part.row.platform_id is None:
+        part = _replying_to_nothing(part)
     return _asked_here(replace(part, row=replace(part.row, surface=surface, retry_at=None)))
+
+
+def _replying_to_nothing(part: Part) -> Part:
+    """Where a chat has another id, the number of the message is another one's."""
+    content = replace(part.content, reply_to="")
+    want = encode(content)
+    return replace(part, row=replace(part.row, want=want, want_hash=want_hash(want)), content=content)
 
 
 def _asked_here(part: Part) -> Part:

@@ -312,7 +312,7 @@ class Arrivals:
         """Store a message that is taken for new. False: it is to be looked up, and nothing was done."""
         inbound, text = self._inbound(message, said, self._members.directory.session_of(own, message.origin))
         with speaking(self._languages.at_once(inbound)):
-            if self._refusal(inbound, said, text, known=None) is not None:
+            if self._refusal(message, inbound, said, text, known=None) is not None:
                 return False
             await self._members.directory.meet(own, message.origin)
             return await self._take_in(inbound, said, text, cursor, only_new=True)
@@ -331,7 +331,7 @@ class Arrivals:
         with speaking(
             await self._languages.of(inbound)
         ):  # what a person chose counts where nothing of theirs runs, too
-            refused = self._refusal(inbound, said, text, known=known)
+            refused = self._refusal(message, inbound, said, text, known=known)
             if refused is not None and refused.later_ms and isinstance(said, WordsForAgent):
                 held = HeldMessage(self._clock.now_ms() + refused.later_ms, text)
                 if not await self._messages.hold(inbound, held, cursor, held_words(-(-refused.later_ms // 1000))):
@@ -379,10 +379,17 @@ class Arrivals:
         return inbound, text
 
     def _refusal(
-        self, inbound: FromChat, said: Command | WordsForAgent, text: str, *, known: InboxRow | None
+        self,
+        message: ChatMessage,
+        inbound: FromChat,
+        said: Command | WordsForAgent,
+        text: str,
+        *,
+        known: InboxRow | None,
     ) -> MemberRefused | None:
         stops = isinstance(said, Command) and said.name == "stop"  # nobody is too fast for that
-        return self._members.refusal(inbound, free=known is not None or stops) or unusable(inbound.chat, text)
+        free = known is not None or stops
+        return self._members.refusal(inbound, free=free, said_at=message.said_at) or unusable(inbound.chat, text)
 
     async def _pass(self, account: str, cursor: Cursor) -> None:
         """The platform need not bring it again."""

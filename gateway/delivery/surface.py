@@ -169,7 +169,7 @@ class Surface:
             if outlet.driver is not None:
                 outlet.driver.seen.unsubscribe(self.bell)
                 outlet.driver.seen.subscribe(other.bell)
-            outlet.surface = other
+            outlet.surface, outlet.reply_to = other, ""
             other.add(outlet)
         self._outlets.clear()
         self._closed = True

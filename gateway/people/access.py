@@ -206,23 +206,29 @@ class Recent:
 
     counted: tuple[tuple[int, str], ...] = ()
 
-    def with_one(self, now: int, limit: int, key: str = "") -> tuple[Recent, int]:
-        """With one more message, and how many milliseconds too early it is (0: it is within the limit a minute)."""
-        kept = tuple((at, one) for at, one in self.counted if now - at < MINUTE_MS)
-        brought = [at for at, one in kept if key and one == key]
+    def with_one(self, at: int, limit: int, key: str = "", now: int | None = None) -> tuple[Recent, int]:
+        """With one more message, said `at` that time and brought `now`, and how many milliseconds too early it is (0: it is within the limit a minute)."""
+        now = at if now is None else now
+        kept = tuple(one for one in self.counted if now - one[0] < MINUTE_MS or abs(at - one[0]) < MINUTE_MS)
+        brought = [when for when, one in kept if key and one == key]
         if brought:
             return Recent(kept), max(0, brought[0] - now)
-        if limit and len(kept) >= limit:
-            return Recent(kept), kept[-limit][0] + MINUTE_MS - now
-        return Recent((*kept, (now, key))), 0
+        held = now - at < MINUTE_MS  # then what is held counts, for when its time comes
+        near = sorted(when for when, _ in kept if abs(at - when) < MINUTE_MS or (held and when > now))
+        if limit and len(near) >= limit:
+            return Recent(kept), near[-limit] + MINUTE_MS - at
+        return Recent((*kept, (at, key))), 0
 
-    def with_one_later(self, now: int, limit: int, most: int, key: str = "") -> tuple[Recent, int]:
+    def with_one_later(
+        self, at: int, limit: int, most: int, key: str = "", now: int | None = None
+    ) -> tuple[Recent, int]:
         """With one more message that is too early, when its time comes, and in how many milliseconds that is; 0 if `most` wait for theirs
         already, and this one is not taken."""
-        kept, early = self.with_one(now, limit, key)
+        now = at if now is None else now
+        kept, early = self.with_one(at, limit, key, now)
         if not early or (key and kept.has(key)):
             return kept, early
-        if sum(at > now for at, _ in kept.counted) >= most:
+        if sum(when > now for when, _ in kept.counted) >= most:
             return kept, 0
         return Recent((*kept.counted, (now + early, key))), early
 

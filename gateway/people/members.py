@@ -149,9 +149,10 @@ class Members:
         person = ChatPerson(link.person, link.name, link.username)
         return link.account in self._rules and self.standing(link.account, person) is not PersonStanding.STRANGER
 
-    def refusal(self, inbound: FromChat, *, free: bool) -> MemberRefused | None:
+    def refusal(self, inbound: FromChat, *, free: bool, said_at: int = 0) -> MemberRefused | None:
         """Why a message is not taken. One that is `free` may come as fast as it likes: a redelivery or an edit, which was counted when it came first, and `/stop`.
-        One that could not be stored is brought again, and not counted again; the pieces of an album are one."""
+        One that could not be stored is brought again, and not counted again; the pieces of an album are one. It counts when it was said: what was
+        said over hours comes at once after an outage."""
         account, origin, person = inbound.account, inbound.chat, inbound.chat.person
         now = self._clock.now_ms()
         if self.standing_of(origin) is PersonStanding.STRANGER:
@@ -163,12 +164,13 @@ class Members:
         if free:
             return None
         steady = round(self._clock.monotonic() * 1000)
+        at = steady - max(0, now - said_at) if said_at else steady
         limit, known = self._rules[account].per_minute, self._recent.get((account, person.id), Recent())
         key = _counted_as(origin, inbound.platform_key)
-        recent, early = known.with_one(steady, limit, key)
+        recent, early = known.with_one(at, limit, key, steady)
         later = 0
         if early:
-            recent, later = known.with_one_later(steady, limit, HELD_MOST, key)
+            recent, later = known.with_one_later(at, limit, HELD_MOST, key, steady)
         self._remember(account, person.id, recent)
         if later or not early:
             self.told(account, person.id, key)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import GROWS, Ability, Button, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
+from adapters.contract.contents import decode
 from adapters.contract.pacing import Urgency
 from adapters.delivery.aftermath import Instead, behind, failed, nothing
 from adapters.delivery.parts import WantedPart
@@ -26,6 +27,7 @@ from adapters.delivery.reconcile import (
     begun,
     finished,
     loaded,
+    moved,
     new_part,
     next_step,
     plan,
@@ -556,6 +558,18 @@ def test_no_message_of_the_chat_that_was_is_changed_in_the_chat_that_is() -> Non
 def test_what_is_sent_has_a_key_of_the_chat_that_it_is_sent_to() -> None:
     waits = asked(state=DeliveryState.WANTED, platform_id=None)
     assert begun(waits, 0, repeated=False).row.key == "telegram/1/-9//t1/b/0"
+
+
+def test_nothing_replies_to_a_number_of_the_chat_that_was_and_what_a_message_replies_to_is_no_change() -> None:
+    reply = replace(content("said"), reply_to="2")
+    waits = new_part(WantedPart("b", 0, reply, final=True), "telegram/1/5/", "t1", 1)
+    assert moved(waits, "telegram/1/-9/").content.reply_to == ""
+    stands = replace(waits, row=replace(waits.row, state=DeliveryState.SENT, platform_id="3"))
+    there = moved(stands, "telegram/1/-9/")
+    assert plan({there.name: there}, [WantedPart("b", 0, content("said"), final=True)], "telegram/1/-9/", "t1", 2) == []
+    (changed,) = plan({there.name: there}, [WantedPart("b", 0, content("more"), final=True)], "telegram/1/-9/", "t1", 2)
+    anew = removed(changed, 0)
+    assert (anew.content.reply_to, decode(anew.row.want).reply_to, anew.content.body.text) == ("", "", "more")
 
 
 def test_what_waits_for_an_answer_is_asked_anew_where_the_chat_is_now() -> None:

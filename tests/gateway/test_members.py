@@ -68,6 +68,20 @@ def test_what_was_too_fast_is_taken_after_as_many_seconds_as_were_told(steps: li
         clock.now = max(clock.now, again)
 
 
+def test_a_message_counts_when_it_was_said_and_not_when_it_was_brought() -> None:
+    clock = FakeClock()
+    clock.now += 7_200_000
+    members = members_of(clock, [], open_to_all=True, per_minute=2)
+    for minutes in range(10, 0, -1):  # all of them come now, after an outage
+        for _ in range(2):  # a message that is taken for new, and then looked up
+            clock.now += 1
+            at = clock.now_ms() - minutes * 60_000
+            assert members.refusal(said(f"k{minutes}"), free=False, said_at=at) is None
+    burst = [members.refusal(said(f"burst {n}"), free=False, said_at=clock.now_ms() - 3_600_000) for n in range(3)]
+    assert [one is None for one in burst] == [True, True, False], "who was too fast then was too fast"
+    assert members.refusal(said("now"), free=False, said_at=clock.now_ms() + 5_000) is None, "by a clock that is ahead"
+
+
 def test_what_other_gateways_have_let_through_counts_here() -> None:
     members = members_of(FakeClock(), [], open_to_all=True, per_minute=3)
     for number in range(2):
