@@ -238,13 +238,15 @@ class Tasks:
             except StorageUnavailable:
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
-            parts = self._later.whole
             for row in rows:
-                if row.state is ScheduleState.ACTIVE and (
-                    parts is None or parts.accepting.portion.mine(row.session_key)
-                ):
+                if row.state is ScheduleState.ACTIVE and self._mine(row):
                     self._watch(row)
             return
+
+    def _mine(self, row: ScheduleRow) -> bool:
+        """This gateway looks after it."""
+        parts = self._later.whole
+        return parts is None or parts.accepting.portion.mine(row.session_key)
 
     def _watch(self, row: ScheduleRow) -> None:
         if self._group is not None and row.schedule not in self._watching:
@@ -263,7 +265,10 @@ class Tasks:
                 title, words, end = await self._ended(row, plan)
                 await self._tell(row, replace(plan, ended=end), title, words)
             except _LeftOpen:
-                pass  # the next process goes on with it
+                if not self._mine(row):
+                    return  # whoever has it now looks after it, too
+                await asyncio.sleep(AGAIN_SECONDS)  # this process ends, or its database was away for long
+                continue
             except StorageUnavailable:
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
@@ -354,7 +359,7 @@ class Tasks:
 
 
 class _LeftOpen(Exception):
-    """This process is about to end."""
+    """Nothing more is seen of it here: this process is about to end, or does not reach its database."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,15 @@ def _rates_together(portion: Portion, meters: KeyMeters, members: Members, clock
     portion.rates |= {"key": met, "person": members.met}
 
 
+def _tell_end(portion: Portion, call: Callable[[str], None], signal: Signal) -> None:
+    """Has those look elsewhere who may follow a turn that has ended here."""
+    if not isinstance(signal, TurnClosed) or len(portion.peers) < 2:  # who comes just now looks by itself
+        return
+    in_a_chat = signal.surface in portion.platforms  # whoever asked there sees it there
+    if not in_a_chat or portion.afar.watched(signal.session):
+        call(f"{SESSION}:{signal.session}")
+
+
 def _hearing(portion: Portion, hub: Hub, far: FarControl, look: Callable[[], None]) -> Callable[[str], None]:
     """What is done at a word of another gateway; `look` looks at who is there and who has what."""
 
@@ -191,18 +200,11 @@ async def together(
         for act in (portion.stored.ring, dividing.bell.ring, *portion.words.values()):
             act()
 
-    def told(signal: Signal) -> None:
-        if not isinstance(signal, TurnClosed) or len(portion.peers) < 2:  # who comes just now looks by itself
-            return
-        in_a_chat = signal.surface in portion.platforms  # whoever asked there sees it there
-        if not in_a_chat or portion.afar.watched(signal.session):
-            calls.call(f"{SESSION}:{signal.session}")
-
     def look() -> None:
         dividing.bell.ring()
 
     calls = NodeCalls(place, _hearing(portion, hub, far, look), missed)
-    signals.listen(told, TurnClosed)
+    signals.listen(partial(_tell_end, portion, calls.call), TurnClosed)
     portion.tell = calls.call
     portion.far, portion.words[PEOPLE] = far, people.ring
     portion.asked = partial(carry_out, hub, calls.call)

@@ -241,6 +241,27 @@ async def test_a_thread_in_which_nothing_was_said_for_long_is_not_looked_into_an
     assert (slack.gaps._backlog.mark("C1:5.000000") is not None) == (days <= of_slack.THREAD_DAYS)
 
 
+@pytest.mark.parametrize(
+    ("place", "words", "looked_for"),
+    [
+        ("C1", "hello", True),
+        ("C1:1699999000.000000", "hello", True),
+        ("C1:1699998000.000000", "hello", False),
+        ("C1:1699998000.000000", "<@U0> hello", True),
+        ("D1:1699998000.000000", "hello", True),
+    ],
+)
+async def test_what_could_not_be_stored_is_looked_for_in_every_place_that_may_be_ours(
+    place: str, words: str, *, looked_for: bool
+) -> None:
+    slack = Slack(Stored({"C1:1699999000.000000": "1699999100.000000"}), {})
+    slack.gaps.me = "U0"
+    await slack.gaps.start(gap=False)
+    slack.gaps.owes({**slack.event(place, "1699999999.000000"), "text": words})
+    mark = slack.gaps._backlog.mark(place)
+    assert mark == (number_of("1699999999.000000") - 1 if looked_for else None)
+
+
 async def test_the_message_that_a_thread_hangs_on_is_not_taken_again() -> None:
     thread = "C1:1699999990.000000"
     slack = Slack(Stored({thread: "1699999990.000000"}), {thread: ["1699999991.000000"]})

@@ -85,14 +85,23 @@ def _no_share() -> float:
     return 1.0
 
 
+class NeverUp(Falls):
+    """It takes long until that is known."""
+
+    async def run(self, up: Callable[[], None]) -> None:
+        del up
+        await super().run(lambda: None)
+
+
+@pytest.mark.parametrize("kind", [Falls, NeverUp])
 async def test_pauses_grow_until_it_was_sound_and_are_as_long_as_the_platform_wants(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, kind: type[Falls]
 ) -> None:
     lives: list[tuple[float, Exception]] = [
         (1.0, OSError("gone")), (1.0, OSError("gone")), (1.0, OSError("gone")), (SOUND_SECONDS + 1, OSError("gone")),
         (1.0, AdapterDown("too fast", wait_seconds=7_777.0)), (1.0, AdapterDown("a token", fatal=True)),
     ]  # fmt: skip
-    adapter, slept = Falls(FakeClock(), lives), list[float]()
+    adapter, slept = kind(FakeClock(), lives), list[float]()
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
@@ -104,7 +113,8 @@ async def test_pauses_grow_until_it_was_sound_and_are_as_long_as_the_platform_wa
     one = Supervisor(cast("Any", adapter), adapter.clock, lambda: None, _no_share, lambda _: None)
     with capture_logs(), pytest.raises(Over):
         await one._run()
-    assert slept == [*(ADAPTER.seconds(n, 1.0) for n in (1, 2, 3, 1)), 7_777.0, FATAL_PAUSE_SECONDS]
+    growing = (1, 2, 3, 1 if kind is Falls else 4)
+    assert slept == [*(ADAPTER.seconds(n, 1.0) for n in growing), 7_777.0, FATAL_PAUSE_SECONDS]
 
 
 async def test_who_is_deaf_is_ended_before_another_begins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,6 +254,17 @@ async def test_a_call_that_failed_has_the_platform_asked_soon_and_begins_the_tim
             while not one.failing_seconds:
                 await asyncio.sleep(0.005)
         assert one.failing_seconds > 4
+        adapter.away = False
+        async with asyncio.timeout(10):
+            while one.failing_seconds:
+                await asyncio.sleep(0.005)
+        adapter.clock.now += 600_000
+        adapter.away = True
+        one.missed()
+        async with asyncio.timeout(10):
+            while not one.failing_seconds:
+                await asyncio.sleep(0.005)
+        assert one.failing_seconds < 100, "it was reached meanwhile"
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
 

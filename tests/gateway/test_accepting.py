@@ -272,6 +272,18 @@ async def test_what_another_gateway_has_stored_is_queued_once_and_only_as_long_a
         queue.blocked = False
 
 
+@pytest.mark.parametrize("blocked", [True, False])
+async def test_a_queue_that_waits_for_what_was_left_waits_for_it_also_when_it_comes_to_be_ours(
+    *, blocked: bool
+) -> None:
+    async with running() as world:
+        accepting, queue = taking(world, Rows(), Portion()), world.queues.at("a")
+        queue.blocked = blocked
+        assert await accepting.owned("a", "s", 0) is queue
+        assert (queue.epoch, queue.blocked) == (1, blocked)
+        queue.blocked = False
+
+
 @pytest.mark.parametrize("state", [InboxState.NEW, InboxState.DROPPED])
 async def test_a_repeated_message_is_the_keepers_or_was_set_aside_or_is_run(state: InboxState) -> None:
     async with running() as world:

@@ -10,13 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.contract.base import SessionKey
+from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.messages import InputMessage
 from agent_core.store.store import StorageUnavailable
 from gateway.chats.arrival import AGAIN_SECONDS, EDITED_MS, Arrivals, move_chat
 from gateway.people.access import PersonStanding
 from gateway.people.routing import GroupRules
+from gateway.queues import inbox
 from gateway.queues.queue import Running
 from gateway.queues.queues import Queues
 from tests.store.support import FakeClock
@@ -272,3 +274,22 @@ async def test_a_chat_with_another_id_has_it_in_the_store_in_memory_and_where_it
     assert moved[3:] == [("files", "telegram/1/5//", "telegram/1/-9//")], "tools of a running turn are at work there"
     assert (mine.key, other.key) == ("telegram/1/-9//", "telegram/1/6//")
     assert queues.known("telegram/1/-9//") is mine
+
+
+@pytest.mark.parametrize("kind", ChatKind)
+@pytest.mark.parametrize("stored", ["nothing", "readable", "unreadable"])
+def test_what_comes_again_stays_in_the_conversation_in_which_it_was_when_it_came_first(
+    kind: ChatKind, stored: str
+) -> None:
+    """In a private chat another one may go on there by now."""
+    origin, own = message(kind=kind).origin, SessionKey("telegram", "1", "2")
+    then = SessionKey("telegram", "1", "2", "", "earlier")
+    said = FromChat(
+        account="telegram/1", platform_key="1", session=then, input=(InputMessage("hello"),), surface="telegram", memory_scope="",
+        chat=origin,
+    )  # fmt: skip
+    row: Any = (
+        None if stored == "nothing" else SimpleNamespace(body=inbox.encode(said) if stored == "readable" else b"{")
+    )
+    there = World().arrivals._session(own, origin, row)
+    assert there == (then if stored == "readable" and kind is ChatKind.PRIVATE else own)

@@ -95,11 +95,20 @@ async def test_who_leaves_last_leaves_no_queue_behind_that_nobody_needs() -> Non
     queue = here.queues.at(KEY.text())
     queue.recent_loaded = True
     here.queues.own(queue, "s", 1)
-    async with here.follow_session(KEY), here.follow(Ticket(7, "s", duplicate=False)):
-        async with here.follow(Ticket(8, "s", duplicate=False)):
-            assert len(queue.watchers) == 3
-        assert [*here.queues] == [queue]
-    assert (queue.watchers, [*here.queues]) == ([], [])
+
+    def message() -> Any:
+        return here.follow(Ticket(7, "s", duplicate=False))
+
+    def whole() -> Any:
+        return here.follow_session(KEY)
+
+    for first, last in ((message, message), (whole, message), (message, whole)):
+        here.queues.own(queue, "s", 1)
+        async with last():
+            async with first():
+                assert len(queue.watchers) == 2
+            assert [*here.queues] == [queue]
+        assert (queue.watchers, [*here.queues]) == ([], [])
     here.left.close()
 
 

@@ -383,13 +383,33 @@ async def test_what_a_task_used_and_whether_it_is_done_is_kept_of_it(code: ExitC
     assert kept == TaskEnd(done=code is ExitCode.ANSWERED, seconds=90, tokens=42)
 
 
-async def test_what_runs_when_the_gateway_ends_is_not_over() -> None:
+async def test_what_another_gateway_goes_on_with_is_not_over() -> None:
     gateway = Gateway().open()
     gateway.parts.follow = gives(Follower(LeftOpen("t_1", View((), open=True))))
     row = await gateway.tasks.start(context(), "One", "Do it.")
+    gateway.parts.accepting.portion.mine = gives(False)
     await gateway.tasks._look_after(row)
     assert gateway.rows[row.schedule].state is ScheduleState.ACTIVE
     assert gateway.order == ["told"], "it was begun, and no end is told"
+
+
+async def test_the_end_of_what_was_not_seen_for_a_while_is_told_as_well() -> None:
+    """A database may be away for half a minute, and nobody has taken anything over."""
+    gateway = Gateway().open()
+    summary, view = SimpleNamespace(input_tokens=40, output_tokens=2), SimpleNamespace(bubbles=(), text="42")
+    exit_ = SimpleNamespace(code=ExitCode.ANSWERED)
+    seen: list[object] = [
+        *[LeftOpen("", View((), open=True))] * 3, Ended("t_2", cast("Any", view), cast("Any", exit_), (), cast("Any", summary)),
+    ]  # fmt: skip
+
+    def follow(_: Ticket) -> Follower:
+        return Follower(seen.pop(0))
+
+    gateway.parts.follow = follow
+    row = await gateway.tasks.start(context(), "One", "Do it.")
+    await gateway.tasks._look_after(row)
+    assert gateway.rows[row.schedule].state is ScheduleState.DONE
+    assert [one.platform_key for one, _ in gateway.accepted] == [row.schedule] * 4 + [f"{row.schedule}:ended"]
 
 
 async def test_the_tasks_of_others_are_left_to_them() -> None:

@@ -10,10 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.contract.chat import ChatAddress
-from agent_core.store.deliveries.rows import Delivery
+from adapters.contract.chat import ChatAddress, Content, ContentKind
+from adapters.delivery.parts import WantedPart
+from adapters.delivery.reconcile import new_part
+from adapters.text.styled import Styled
+from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from gateway.delivery.outbox import Restorer
 from gateway.delivery.owners import Owner
+from tests.store.support import FakeClock
 
 PLACES = tuple(ChatAddress(platform, "1", chat) for platform in ("telegram", "slack") for chat in ("7", "8"))
 SESSIONS = {"a": 3, "b": 5}
@@ -112,3 +116,29 @@ async def test_words_about_messages_that_wait_are_known_of_their_own_conversatio
     await one.load_words(Owner("a", 3), [7, 8])
     assert taken == [(["queue:7"], {"a": 3}, ())]
     assert found.taken_back == [], "they still wait"
+
+
+@pytest.mark.parametrize(("bubble", "told"), [("text0", True), ("notice", True), ("failed.text0.0", False)])
+async def test_a_part_that_is_set_aside_is_told_in_its_chat_and_no_word_of_that_has_one_of_its_own(
+    bubble: str, *, told: bool
+) -> None:
+    kept, noted, said = list[Any](), list[str](), list[str]()
+
+    async def put(owner: Owner, rows: Sequence[Any]) -> None:
+        kept.extend((owner, row.state) for row in rows)
+
+    async def say(_address: object, owner: Owner, origin: str, content: Content) -> None:
+        assert owner == Owner("a", 3)
+        assert "It failed" not in content.body.text
+        said.append(origin)
+
+    def note(surface: str, *_: object) -> None:
+        noted.append(surface)
+
+    shared = SimpleNamespace(records=SimpleNamespace(put=put), troubles=SimpleNamespace(note=note), clock=FakeClock())
+    one = Restorer(cast("Any", shared), cast("Any", None), cast("Any", SimpleNamespace(say=say)), cast("Any", None))
+    wanted = WantedPart(bubble, 0, Content(ContentKind.TEXT, Styled("It failed")), final=True)
+    row = new_part(wanted, PLACES[0].text(), "t1", 1).row
+    await one.set_aside(Delivery("a", row), Owner("a", 3), "it ended the gateway")
+    assert (kept, noted) == ([(Owner("a", 3), DeliveryState.FAILED)], [PLACES[0].text()])
+    assert said == ([f"t1!failed.{bubble}.0"] if told else [])

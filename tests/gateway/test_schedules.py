@@ -162,6 +162,11 @@ def test_a_claim_moves_the_row_and_is_read_back_by_its_command() -> None:
     assert (found.schedule.rev, found.schedule.done_to) == (row.rev + 1, row.next_at)
     assert decode_happening(encode_happening(happening)) == happening
     assert decode(row) == (plan(), rule)
+    asked = plan()
+    asked = replace(asked, origin=replace(asked.origin, message="77"))
+    row = reminder(1, "a", rule, asked, session_key(asked.origin.address), FIRST, FIRST)
+    assert row is not None
+    assert decode(row)[0].origin.message == "77"
     moved = replace(row, surface="telegram/1/-100/")
     there = decode(moved)[0].origin
     assert (there.address, there.message) == (ChatAddress("telegram", "1", "-100"), ""), (

@@ -14,6 +14,7 @@ from agent_core.bell import Bell
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemIds
 from agent_core.rules.consents import Lasting
+from agent_core.signals import TurnClosed
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.sessions.takeups import LeftMessage
 from agent_core.store.slices.rows import HOUSE, slice_of
@@ -287,11 +288,12 @@ def test_what_one_lets_through_in_a_minute_counts_at_all() -> None:
     assert said == [("telegram/1", "5", "m1")]
 
 
+@pytest.mark.parametrize("others", [True, False])
 async def test_who_follows_something_looks_when_the_database_is_away_for_long_and_others_are_there(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, *, others: bool
 ) -> None:
     now, rings, seen = [100.0], list[float](), list[tuple[float, bool]]()
-    portion: Any = SimpleNamespace(peers=(1, 2), cut_off=False)
+    portion: Any = SimpleNamespace(peers=(1, 2) if others else (1,), cut_off=False)
     away = {float(at) for at in (*range(105, 110), *range(120, 140))}
 
     async def passes(seconds: float) -> None:
@@ -310,8 +312,8 @@ async def test_who_follows_something_looks_when_the_database_is_away_for_long_an
         pass
     finally:
         monkeypatch.undo()
-    assert rings == [132.0], "not for some seconds, and once"
-    assert [at for at, cut in seen if cut] == [float(at) for at in range(132, 140)]
+    assert rings == ([132.0] if others else []), "not for some seconds, and once"
+    assert [at for at, cut in seen if cut] == ([float(at) for at in range(132, 140)] if others else [])
 
 
 @pytest.mark.parametrize("others", [True, False])
@@ -410,3 +412,19 @@ async def test_what_is_told_of_a_gateway_is_stored_each_time_that_it_is_another_
     ):
         await over.wait()
     assert "".join(stored) == "abca"
+
+
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize("watched", [True, False])
+@pytest.mark.parametrize("surface", ["telegram", "web", "api"])
+def test_that_a_turn_has_ended_is_told_where_somebody_may_wait_for_it(
+    surface: str, *, watched: bool, others: bool
+) -> None:
+    said: list[str] = []
+    portion: Any = SimpleNamespace(
+        peers=(1, 2) if others else (1,), platforms={"telegram"}, afar=SimpleNamespace(watched=gives(watched))
+    )
+    closed = TurnClosed(turn="t", session="s1", surface=surface, exit="answered", clean=True, began_at=1, ended_at=2)
+    together._tell_end(portion, said.append, closed)
+    together._tell_end(portion, said.append, cast("Any", SimpleNamespace(surface=surface, session="s1")))
+    assert said == (["session:s1"] if others and (watched or surface != "telegram") else [])
