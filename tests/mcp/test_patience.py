@@ -100,21 +100,24 @@ async def test_what_people_take_in_all_is_not_the_calls_time(monkeypatch: pytest
         return made[-1]
 
     monkeypatch.setattr(server.asyncio, "timeout", timeout)
+    loop, passed = asyncio.get_running_loop(), [0.0]
+    now = loop.time
+    monkeypatch.setattr(loop, "time", lambda: now() + passed[0])
     left: list[float] = []
 
     async def works(_heard: Callable[[str], None], ask: Ask) -> Mapping[str, Json]:
-        loop = asyncio.get_running_loop()
         for _ in range(3):
             left.append((made[0].when() or 0) - loop.time())
             await ask("Seats?", {}, "")
         left.append((made[0].when() or 0) - loop.time())
         return DONE
 
-    async def in_time(words: str, schema: Json, address: str) -> ToolAnswer:
+    async def after_half_an_hour(words: str, schema: Json, address: str) -> ToolAnswer:
         left.append((made[0].when() or 0) - asyncio.get_running_loop().time())
+        passed[0] += 1_800
         return await says(words, schema, address)
 
-    await serving(works).call("book", {}, lambda _: None, in_time)
+    await serving(works).call("book", {}, lambda _: None, after_half_an_hour)
     assert [WHOLE - 20 < one <= WHOLE for one in left[::2]] == [True] * 4
     assert [one > MOST_SECONDS for one in left[1::2]] == [True] * 3
 
