@@ -26,11 +26,15 @@ def kept_back(shown: View) -> View:
 
 
 def with_progress(shown: View, progress: Mapping[str, str]) -> View:
-    """Beside each call that runs, what its tool said last about how far it is. Pure."""
+    """Beside each call that runs, what its tool said last about how far it is; what it asks the person stays as it is. Pure."""
     if not progress or not shown.open:
         return shown
-    bubbles = (replace(b, text=f"{b.text} – {progress[b.call]}") if b.call in progress else b for b in shown.bubbles)
-    return replace(shown, bubbles=tuple(bubbles))
+
+    def told(b: Bubble) -> Bubble:
+        runs = b.kind is BubbleKind.ACTIVITY and b.call in progress
+        return replace(b, text=f"{b.text} – {progress[b.call]}") if runs else b
+
+    return replace(shown, bubbles=tuple(map(told, shown.bubbles)))
 
 
 class TurnSeen:

@@ -493,7 +493,7 @@ class _Teller:
             case ev.TurnBegun():
                 return begun_words(event, self._models[event.route] if event.route < len(self._models) else "")
             case ev.ToolStarted():
-                self._begun[event.call] = event.at
+                self._begun.setdefault(event.call, event.at)  # it may put down more than once what it is about
                 return ""
             case ev.ToolReturned():
                 self._begun.pop(event.call, None)

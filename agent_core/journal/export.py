@@ -9,7 +9,7 @@ tools or providers, and is still decided alike, as far as that can be had:
   loops are told by. That hides what was said; it does not hide how long it was, or that two words are the same.
 - Results of tools that say the same in the same order become the same; that two say the same in another order is lost.
 - Names of tools, models, endpoints and keys' ids, numbers of tokens, times, causes and settings stay. What nothing is decided by is
-  left out: earlier conversation, request parameters, schemas, who stopped or approved.
+  left out: earlier conversation, request parameters, schemas, who asked, stopped or approved.
 
 Whether a reply *announces an action* is told by its words, which are gone; a replay of a redacted export takes it from the journal.
 Where something else was decided by words, the export is decided otherwise: `redacted` decides both turns and says at which row they
@@ -341,6 +341,8 @@ class _Redacting:
             request={},
             client_tools=(),
             consents=(),
+            asker="",
+            known=replace(event.known, conversation=""),
             surface=re.split(r"[:/]", event.surface)[0],
         )
 

@@ -394,7 +394,8 @@ def _chosen(one: AskedField, said: str) -> str | NotFitting:
 
 @dataclass(slots=True)
 class PersonAsked:
-    """A question that is open. `steps` are all that was asked in this call so far, with those of this question last."""
+    """A question that is open. `steps` are all that was asked in this call so far, also before a restart, with those of this question last: what is
+    asked again stands where it stood."""
 
     question: ToolQuestion
     steps: list[AskedStep]
@@ -414,10 +415,17 @@ class PersonAsked:
                 self.action = AnswerAction.ACCEPT
                 return
             step = step_of(self.question, self._at)
-            self.steps.append(step)
+            if self.steps and self.steps[-1].open:  # of before a restart: nobody waits for it any more
+                self.steps.pop()
             before = self.known.get(step.mark)
-            if before is None or self._take(before, "") is not None:
-                return
+            stands = any(one.mark == step.mark and one.answer == before for one in self.steps)
+            if not stands:
+                self.steps.append(step)
+            if before is not None and self._take(before, "") is None:
+                continue
+            if stands:
+                self.steps.append(step)
+            return
 
     def answer(self, words: str, by: str) -> str:
         """Somebody's words. What they are told: what is wrong with them, or that they were taken."""
@@ -458,7 +466,8 @@ class PersonAsked:
                     return value.words
                 self.content[one.name] = value
             self._at += 1
-        self.steps[-1] = replace(self.steps[-1], answer=words, by=by)
+        if self.steps[-1].open:
+            self.steps[-1] = replace(self.steps[-1], answer=words, by=by)
         return None
 
     def expire(self) -> None:

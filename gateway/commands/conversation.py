@@ -359,7 +359,7 @@ class ConversationCommands:
         if not words:
             return CommandReply(speak("Say what I should take into account: {/steer WORDS}"))
         queue = self._queues.known(request.key)
-        busy = queue is not None and queue.running is not None and queue.running.same_chat(request.inbound)
+        busy = queue is not None and queue.running is not None and queue.running.takes(request.inbound)
         key = f"steer:{request.inbound.platform_key}"
         await self._messages.submit(request.inbound, key, words, SessionPolicy.STEER)
         return CommandReply(speak("I take that into account at the next step.") if busy else "")

@@ -54,8 +54,8 @@ class SessionsSection(Section):
     """Conversations."""
 
     policy: SessionPolicy = SessionPolicy.QUEUE
-    """What a message does that comes while a turn is running: queue waits for its turn, steer goes into the running turn, interrupt
-    ends it."""
+    """What a message does that comes while a turn is running: queue waits for its turn, steer goes into the running turn
+    (with something attached it waits), interrupt ends it."""
     queue_limit: Annotated[int, Unit("messages")] = Field(default=20, ge=1, le=1000)
     """Messages that may wait in one session; the next one is kept if it is of a chat (five of each conversation), else declined with a notice."""
     open_turns: Turns = 1_000

@@ -120,6 +120,18 @@ class Running:
             return True
         return first.chat.address == inbound.chat.address
 
+    def takes(self, inbound: Inbound) -> bool:
+        """Whether a message may be put into this turn: what is attached is fetched and read at the beginning of one, and lost in the middle."""
+        return self.same_chat(inbound) and not brings_files(inbound)
+
+
+def brings_files(inbound: Inbound) -> bool:
+    """There is more in it than words."""
+    if isinstance(inbound, FromChat):
+        return bool(inbound.chat.attachments)
+    parts = [part for one in inbound.input if isinstance(one.content, list) for part in one.content]
+    return any(isinstance(part, dict) and part.get("type") != "text" for part in parts)
+
 
 def summary_of(turn: Turn) -> Summary:
     """A turn in figures."""

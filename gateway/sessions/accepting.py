@@ -270,7 +270,7 @@ class Accepting:
         """Queue a new message, or put it into the running turn, or let it end that."""
         running = queue.running
         steers = policy is SessionPolicy.STEER and not queue.waiting
-        if running is not None and steers and running.same_chat(message.inbound):
+        if running is not None and steers and running.takes(message.inbound):
             heard = [
                 running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))
                 for words in message.inbound.input

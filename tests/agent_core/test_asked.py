@@ -57,6 +57,16 @@ def test_it_fits_and_a_line_that_is_cut_says_so_before_its_value(arguments: dict
             assert whole("write_file", json.dumps(arguments))
 
 
+@pytest.mark.parametrize("name", sorted(DECISIVE))
+@pytest.mark.parametrize("before", [0, 1, MOST_LINES - 1, MOST_LINES, MOST_LINES + 5])
+def test_nobody_is_asked_about_a_call_of_which_what_decides_has_no_line(name: str, before: int):
+    arguments = json.dumps({**{f"a{number}": number for number in range(before)}, name: "x"})
+    said = [line for line in question("send", arguments).splitlines() if line.startswith(f"{name}: ")]
+    why = unasked(arguments)
+    assert bool(said) is (not why) is (before < MOST_LINES)
+    assert name in why or not why
+
+
 long = st.tuples(odd, st.integers(0, 400)).map(lambda some: some[0] * some[1])
 
 

@@ -29,7 +29,7 @@ from agent_core.failures.exits import Exit, ExitCode
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, StorageUnavailable
-from agent_core.store.turns.rows import JournalRow
+from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import (
@@ -105,6 +105,21 @@ async def test_each_thing_is_written_once_and_what_could_not_be_leaves_no_hole(m
     await journal.commit()
     assert store.rows == [0, 1, 2], "what came next takes the places of what was not stored"
     assert store.kinds == ["TextArrived", "ToolStarted", "TextArrived"]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+async def test_what_is_dropped_is_dropped_with_the_calls_that_begin_in_it(everything: bool) -> None:
+    store, of = Stored(), Of()
+    journal = journal_of(store, of)
+    for call in ("c1", "c2"):
+        journal.note([said(call), ToolStarted(at=6, call=call)])
+        journal.intend(IntendedCall(call, "read", "pure", call))
+        if call == "c1":
+            journal.keep_back()
+    journal.drop(everything=everything)
+    kept = [event for event in journal.unwritten if isinstance(event, ToolStarted)]
+    assert [one.call for one in kept] == [one.call for one in journal.intended] == ([] if everything else ["c1"])
+    journal.stop()
 
 
 async def test_what_was_streamed_and_is_written_is_not_written_soon_once_more() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
 from agent_core.failures.exits import ExitCode
+from agent_core.failures.known import Known
 from agent_core.failures.remedies import Remedy
-from agent_core.journal.export import Head, Letters, UnreadableExport, dump, load, redacted
+from agent_core.journal.export import Head, Letters, UnreadableExport, _Redacting, dump, load, redacted
 from agent_core.journal.replay import replay
-from agent_core.journal.rows import decode
+from agent_core.journal.rows import decode, encode
 from agent_core.messages import InputMessage
 from agent_core.rules.replies import arguments_state
 from agent_core.settings import Route
@@ -33,6 +34,7 @@ from agent_core.turn.events import (
 from agent_core.turn.state import Phase
 from tests import examples
 from tests.agent_core.journals import Writer, journals, rows_of
+from tests.agent_core.test_journal import EXAMPLES
 from tests.agent_core.turns import SETTINGS, Rig, opened
 from tests.examples import MANY
 
@@ -119,6 +121,33 @@ def test_what_nothing_is_decided_by_is_left_out():
     text = dump(HEAD, redacted(rows_of([first]), KEY)[0])
     assert not [word for word in ("private", "Ann", "earlier", "ann@", "4711") if word in text]
     assert "telegram" in text
+
+
+MARK = "Qxanadu"
+STAY = frozenset({
+    "ApprovalAsked.call", "CallSettled.call", "ChangeShown.call", "LoopFound.call", "ReplyJudged.handed", "ToolCallNamed.call", "ToolReturned.call", "ToolStarted.call", "ApprovalAnswered.call",
+    "DriverFailed.reference", "DriverFailed.why", "ReplyFinished.reason", "ReplyJudged.sign", "TurnEnded.answer",
+    "TurnOpened.agent", "TurnOpened.key", "TurnOpened.language",
+    "ApprovalAsked.sources", "CallSettled.sources", "TurnOpened.foreign", "ReplyJudged.solved", "TurnBegun.withheld", "LoopFound.words", "CallSettled.words", "ReplyJudged.words",
+})  # fmt: skip
+"""Ids of calls, names that an operator has given, and what the gateway itself says and names."""
+
+
+def test_of_an_event_nothing_stays_but_names_ids_and_the_gateways_own_words() -> None:
+    stay: set[str] = set()
+    for event in EXAMPLES:
+        for one in fields(event):
+            words = {"str": f"of/{MARK}", "tuple[str, ...]": (MARK,)}.get(str(one.type))
+            if words is not None:
+                (made,) = _Redacting(Letters(KEY)).all([replace(event, **{one.name: words})])
+                if MARK.encode() in encode(made).body:
+                    stay.add(f"{type(event).__name__}.{one.name}")
+    assert stay == STAY
+
+
+def test_who_asks_and_what_their_conversation_is_called_is_nobodys_business() -> None:
+    first = replace(opened(BASE), asker="telegram/bot/4711", known=Known(conversation="telegram/bot/4711/person"))
+    assert "4711" not in dump(HEAD, redacted(rows_of([first]), KEY)[0])
 
 
 @given(st.text(), keys)

@@ -66,6 +66,7 @@ from agent_core.turn.events import (
     TurnResumed,
     Verdict,
     WaitEnded,
+    call_id,
 )
 from tests.agent_core.turns import SETTINGS, opened
 
@@ -222,3 +223,10 @@ def test_neighbours_of_one_text_are_one_and_came_when_the_last_of_them_came(piec
     runs = [list(run) for _, run in groupby(events, whose)]
     wanted = [(whose(run[-1]), run[-1].at, "".join(getattr(one, "text", "") for one in run)) for run in runs]
     assert [(whose(one), one.at, getattr(one, "text", "")) for one in merged(events)] == wanted
+
+
+def test_calls_that_are_named_alike_are_known_by_the_names_that_journals_of_older_versions_have():
+    taken: dict[str, None] = {}
+    for call in ("c", "c", "c.1", "c", "d"):
+        taken[call_id(call, taken)] = None
+    assert [*taken] == ["c", "c.1", "c.1.1", "c.2", "d"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import orjson
 import pytest
 
 from agent_core.causes import BreakCause
@@ -117,6 +118,20 @@ async def test_of_two_windows_the_smaller_one_counts(known: int, told: int) -> N
     turn.last_break = CallBroke(at=1, cause=BreakCause.CONTEXT_OVERFLOW, complaint=Complaint(window=told))
     made = await caller_of(client).compact(turn)
     assert (made.helped, made.kept_turns < 3) == (True, True)
+
+
+@pytest.mark.parametrize("withheld", [(), ("read",), ("write",), ("read", "write"), ("another",)])
+async def test_a_model_is_offered_what_the_turn_may_use_and_nothing_else(withheld: tuple[str, ...]) -> None:
+    turn, client = turn_of(), Client()
+    turn.withheld = frozenset(withheld)
+    caller = caller_of(client)
+    await caller.call(turn, call(), lambda _: None)
+    request, kept = client.asked[-1], [name for name in ("read", "write") if name not in withheld]
+    told = [one["function"]["name"] for one in orjson.loads(request.tools)] if request.tools else []
+    assert told == [*caller.offered(turn)] == kept
+    assert request.offered == frozenset(kept)
+    await caller.call(turn, replace(call(), offer_tools=False), lambda _: None)
+    assert (client.asked[-1].tools, client.asked[-1].offered) == (b"", frozenset())
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
 from agent_core.failures.errors import ProtocolError
-from agent_core.failures.exits import ExitCode
+from agent_core.failures.exits import ExitCode, TimeLimit
 from agent_core.failures.leftout import LeftOutKind, Suspect
 from agent_core.failures.remedies import CAUSE_TO_FAILURE, SET_ASIDE_SECONDS, Advice, Failure, Remedy
 from agent_core.journal.rows import decode, encode
@@ -903,6 +903,37 @@ def test_the_calls_behind_one_that_nobody_knows_of_still_run():
     rig.feed(DeadlinePassed(at=rig.tick()))
     assert rig.exit.tools_unsure == ("send",)
     assert "May or may not have run: send" in rig.view().text
+
+
+@pytest.mark.parametrize(
+    "cause", [BreakCause.NO_CONTENT, BreakCause.STALLED, BreakCause.DROPPED, BreakCause.SERVER_ERROR]
+)
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_limit_that_comes_while_a_model_fails_is_told_with_how_it_fails(cause: BreakCause, mended: bool):
+    rig = Rig()
+    rig.breaks(cause, status=503 if cause is BreakCause.SERVER_ERROR else 0)
+    if mended:
+        rig.calls_tool("read")
+    rig.feed(DeadlinePassed(at=rig.tick()))
+    ending = rig.exit
+    assert isinstance(ending, TimeLimit)
+    silent = cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
+    told = (None, 0, 0, 0) if mended else (cause, 3 if silent else 0, 1, 503 if cause is BreakCause.SERVER_ERROR else 0)
+    assert (ending.cause, ending.seconds, ending.attempts, ending.status) == told
+
+
+@pytest.mark.parametrize("asked", [("theirs",), ("read", "theirs"), ("theirs", "read", "also"), ("read", "write")])
+def test_a_client_is_handed_its_own_calls_and_none_that_is_back(asked: tuple[str, ...]):
+    rig = Rig(replace(SETTINGS, client_tools=("theirs", "also")))
+    for index, name in enumerate(asked):
+        rig.begins_call(name, "{}", index)
+    rig.finish("tool_calls")
+    while [one for one in rig.wanted if isinstance(one, RunTool)]:
+        assert not rig.turn.handed_calls
+        rig.returns()
+    theirs = [name for name in asked if name not in ("read", "write")]
+    assert (rig.turn.exit is not None) is bool(theirs)
+    assert [call.name for call in rig.turn.handed_calls] == theirs
 
 
 def test_a_keyed_call_runs_again_with_what_was_put_down_last_before_it_began():

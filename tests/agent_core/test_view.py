@@ -105,6 +105,22 @@ def test_how_long_a_tool_runs_does_not_count_how_long_a_person_was_asked():
     assert status(rig, 42) == "Running danger, 42 s"
 
 
+@pytest.mark.parametrize("back", [None, 0, 1])
+def test_of_calls_that_run_side_by_side_the_longest_is_told(back: int | None):
+    rig = Rig()
+    for index in (0, 1):
+        rig.begins_call("read", "{}", index)
+    rig.finish("tool_calls")
+    calls = [one.call for one in rig.wanted if isinstance(one, RunTool)]
+    begun = rig.now
+    for later, call in zip((0, 10_000), calls, strict=True):
+        rig.feed(ToolStarted(at=begun + later, call=call))
+    if back is not None:
+        rig.feed(ToolReturned(at=begun + 20_000, call=calls[back], status=ToolStatus.OK, text="done"))
+    shown = view(rig.turn, begun + 42_000).bubbles[-1].text
+    assert shown == f"Running read, {32 if back == 0 else 42} s"
+
+
 def test_a_tool_that_runs_long_is_told():
     rig = Rig()
     rig.calls_tool("read")

@@ -10,6 +10,7 @@ import pytest
 from agent_core.bell import Bell
 from agent_core.driver.watcher import TurnSeen, Watcher, kept_back, with_progress
 from agent_core.ports import SystemClock
+from agent_core.tools.asking import AskedStep, kept
 from agent_core.turn.effects import RunTool
 from agent_core.turn.events import StopRequested, ToolStarted
 from agent_core.turn.view import BubbleKind
@@ -44,6 +45,16 @@ def test_how_far_a_call_is_stands_beside_it_as_long_as_the_turn_goes_on() -> Non
     rig.feed(StopRequested(at=rig.tick()))
     assert with_progress(rig.view(), {call: "half of it"}) == rig.view(), "nothing of it changes any more"
     assert kept_back(rig.view()) == rig.view()
+
+
+def test_what_a_call_asks_is_not_touched_by_how_far_it_is() -> None:
+    rig, call = acting()
+    steps = [AskedStep("a", "Seats?", answer="3", by="ada"), AskedStep("b", "Rows?")]
+    rig.feed(ToolStarted(at=rig.tick(), call=call, intention=kept(steps)))
+    before, shown = rig.view(), with_progress(rig.view(), {call: "half of it"})
+    assert [one.kind for one in before.bubbles].count(BubbleKind.QUESTION) == 2
+    changed = [was.kind for was, one in zip(before.bubbles, shown.bubbles, strict=True) if was != one]
+    assert changed == [BubbleKind.ACTIVITY]
 
 
 def test_of_a_turn_of_which_nothing_new_can_be_known_that_is_its_status() -> None:

@@ -147,6 +147,14 @@ def test_of_an_open_turn_is_told_what_has_not_come_back_and_since_when():
     assert all(isinstance(event, TurnOpened | ToolReturned) for event in (events[0], events[back - 1]))
 
 
+def test_a_call_has_run_since_it_was_begun_however_often_it_has_asked_somebody_since():
+    events = _numbering_anew()
+    begun = [event for event in events if isinstance(event, ToolStarted)][-1]
+    asked = [replace(begun, at=begun.at + later, intention={}) for later in (30_000, 60_000)]
+    said = turn_lines([*events, *asked], show_text=False, now=begun.at + 75_000)[-1].words
+    assert said == "send was begun 75 s ago, and has not come back yet."
+
+
 def test_a_call_is_called_by_its_tool_where_a_provider_numbers_each_replys_calls_anew():
     events = _numbering_anew()
     words = [line.words for line in turn_lines([*events, TakenOver(at=9_000, epoch=2)], show_text=False)]

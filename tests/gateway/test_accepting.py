@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,8 +12,9 @@ import pytest
 from aiohttp import web
 
 from adapters.contract.base import FromChat, SessionKey
-from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.contract.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.contract.notaccepted import NotAccepted
+from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.store.inbox.access import Inbox
@@ -304,3 +306,34 @@ async def test_a_steer_is_told_the_running_turn() -> None:
         accepting._put(queue, said, SessionPolicy.STEER)
         assert world.drivers[0].told == [Steered(at=2, input=InputMessage("m2"), inbox=2)]
         assert [one.inbox_id for one in queue.steers] == [2]
+
+
+PICTURE: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+
+
+@pytest.mark.parametrize(
+    ("attached", "content", "waits"),
+    [
+        ((Attachment(AttachmentKind.VOICE, "f1", "voice.ogg"),), "", True),
+        ((Attachment(AttachmentKind.OTHER, "f1", "a.pdf"),), "see this", True),
+        (None, [{"type": "text", "text": "see this"}, PICTURE], True),
+        (None, [{"type": "text", "text": "and in red"}], False),
+        (None, "and in red", False),
+    ],
+)
+async def test_what_is_attached_is_read_at_the_beginning_of_a_turn_and_not_lost_in_one_that_runs(
+    attached: tuple[Attachment, ...] | None, content: Json, waits: bool
+) -> None:
+    async with running(holds=True) as world:
+        accepting, queue = taking(world, Rows(), Portion()), world.queue("a")
+        accepting._put(queue, message("a", 1), SessionPolicy.STEER)
+        await world.until(lambda: queue.running)
+        said = message("a", 2)
+        if attached is None:
+            said.inbound = replace(said.inbound, input=(InputMessage(content),))
+        else:
+            origin = replace(in_chat("a", 2).chat, attachments=attached)
+            said.inbound = replace(in_chat("a", 2), input=(InputMessage(content),), chat=origin)
+        accepting._put(queue, said, SessionPolicy.STEER)
+        assert bool(world.drivers[0].told) is not waits
+        assert [one.inbox_id for one in (queue.waiting if waits else queue.steers)] == [2]

@@ -69,7 +69,9 @@ class Chat:
         driver = SimpleNamespace(identity=SimpleNamespace(turn="t_9"), seen=seen, answer=self.answer)
         self.running: Any = None
         if running is not None:
-            self.running = SimpleNamespace(driver=driver, messages=(running,), same_chat=self.same_chat)
+            self.running = SimpleNamespace(
+                driver=driver, messages=(running,), same_chat=self.same_chat, takes=self.same_chat
+            )
         self.queue: Any = SimpleNamespace(
             running=self.running, waiting=[*messages], key=KEY.text(), session="s1", epoch=3, quiet=running is None,
             ticket_of=itself, prefs=Prefs(), prefs_loaded=True,

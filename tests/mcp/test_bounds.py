@@ -36,7 +36,7 @@ class Pieces(httpx2.AsyncByteStream):
 
 async def answered(
     status: int = 200, pieces: list[bytes] | None = None, kind: str = "application/json", *,
-    session: bool = False, login: bool = False, address: str = ADDRESS,
+    session: bool = False, login: bool = False, address: str = ADDRESS, method: str = "POST",
 ) -> tuple[McpLink, bytes, list[bytes]]:  # fmt: skip
     """What the link knows behind an answer, what of it was read, and what of it was left where it was."""
     left = list(pieces or [])
@@ -46,7 +46,7 @@ async def answered(
 
     link, read = McpLink(), b""
     watched = _Watched(httpx2.MockTransport(answer), link, MOST, ADDRESS, login=login)
-    request = httpx2.Request("POST", address, headers={"mcp-session-id": "s1"} if session else {})
+    request = httpx2.Request(method, address, headers={"mcp-session-id": "s1"} if session else {})
     response = await watched.handle_async_request(request)
     stream = cast("httpx2.AsyncByteStream", response.stream)
     try:
@@ -87,6 +87,14 @@ async def test_what_a_status_means_for_the_connection(
     assert (elsewhere.over.is_set(), elsewhere.refused, elsewhere.failed) == (False, "", ""), (
         "whoever asked judges that"
     )
+
+
+@pytest.mark.parametrize("status", [401, 403, 405, 500, 501, 503])
+async def test_that_a_server_has_no_stream_of_its_own_says_nothing_of_a_call(status: int) -> None:
+    link, _, _ = await answered(status, session=True, method="GET")
+    assert (link.over.is_set(), link.refused, link.failed) == (False, "", "")
+    gone, _, _ = await answered(404, session=True, method="GET")
+    assert gone.over.is_set(), "but that it has forgotten us"
 
 
 def connected(pages: list[tuple[int, str | None]]) -> tuple[Connected, list[str | None]]:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_core.store.errors import StorageUnavailable
 from agent_core.tools.base import NotPossible
@@ -17,7 +19,7 @@ from agent_core.tools.sandbox.terms import ShellTerms
 from agent_core.tools.shell import commands, watcher
 from agent_core.tools.shell.commands import KEPT_MS, TOGETHER, LiveCommand, ShellCommands
 from agent_core.tools.shell.record import COMMAND, OUTPUT, OWNER, STOP, TOLD, CommandRecord, encoded, put_whole
-from agent_core.tools.shell.watcher import CommandWatch
+from agent_core.tools.shell.watcher import ORPHAN_SECONDS, CommandWatch
 from tests.agent_core.turns import gives
 from tests.shell.sandboxes import SMALL, put_down
 from tests.store.support import FakeClock
@@ -285,3 +287,19 @@ def test_whose_gateway_is_gone_has_time_until_another_one_comes(
     patient = replace(SMALL, seconds=1_000_000)  # so that its own time is not over
     end, _ = watched(tmp_path, monkeypatch, Command(rounds=12), step, parent=False, terms=patient)
     assert end.cause is cause
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.floats(0, ORPHAN_SECONDS)), max_size=12))
+def test_a_command_is_an_orphan_once_no_gateway_was_there_for_a_whole_while(looks: list[tuple[bool, bool, float]]):
+    watch, now, alone = CommandWatch.__new__(CommandWatch), 1_000.0, 0.0
+    watch._folder, watch._workspace = Path("/nowhere"), Path("/")
+    watch._orphan_since = 0.0
+    for parent, adopted, later in looks:
+        now += later
+        watch._gateway = os.getppid() if parent else 0
+        watch._adopted = gives(adopted)
+        found = watch._unwanted(now)
+        if parent or adopted:
+            alone = 0.0
+        alone = alone or (0.0 if parent or adopted else now)
+        assert found == (EndCause.ORPHANED if alone and now - alone > ORPHAN_SECONDS else None)

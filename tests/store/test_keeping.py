@@ -250,6 +250,22 @@ async def test_with_a_conversation_goes_what_was_held_for_it(sqlite: str) -> Non
         assert [str(one[0]) for one in left] == sessions[1:]
 
 
+@pytest.mark.parametrize(("told", "ours", "kept"), [(0, 0, 2), (LATER, 0, 2), (0, LATER, 2), (LATER, LATER, 0)])
+async def test_nothing_is_old_by_a_time_that_this_gateways_clock_has_not_come_to(
+    told: int, ours: int, kept: int, sqlite: str
+) -> None:
+    """Nor by one that has passed by that clock alone: it may have been put forward."""
+    clock = FakeClock()
+    async with opened(sqlite, clock) as store:
+        then = clock.now
+        for state in ("up", "down", "up"):
+            await store.deliveries.note_adapter(AdapterStateRow("telegram/1", then, state))
+            then += 1
+        clock.now += ours
+        await store.keeping.prune(then + told, Keep(bodies_days=1, failures_days=1, audit_days=0))
+        assert len(await store.deliveries.adapter_states(0, then + LATER)) - 1 == kept
+
+
 @pytest.mark.parametrize(
     ("days", "left"),
     [((1, 1, 0), (1, 1)), ((0, 0, 1), (0, 3)), ((1, 0, 0), (1, 1)), ((0, 1, 0), (1, 3))],

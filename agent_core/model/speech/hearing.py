@@ -65,7 +65,7 @@ class Transcriber:
             return str(found["text"])
         ending = ENDINGS.get(mime, "")
         if not ending:
-            data, ending = await self._as_ogg(data), ".ogg"
+            data, ending, mime = await self._as_ogg(data), ".ogg", "audio/ogg"
         body, kind = await _form(terms, data, f"sound{ending}", mime)
         request = SpeechRequest("/audio/transcriptions", body, kind, TEXT_BYTES)
 

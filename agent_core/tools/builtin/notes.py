@@ -130,8 +130,6 @@ _FOR_EVERYBODY = ToolSpec(
 
 async def _replaced(memory: MemoryStore, scope: str, name: str, context: ToolContext) -> str:
     """What is said where an entry takes the place of somebody else's: they are not asked, so they are told."""
-    if context.again:
-        return ""
     found, _ = await memory.remembered((scope,))
     source = next((one.source for one in found if one.name == name), UNKNOWN_SOURCE)
     if not source.author or source.author == context.author:

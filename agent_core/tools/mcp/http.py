@@ -59,11 +59,13 @@ class _Watched(httpx2.AsyncBaseTransport):
             return response
         if response.status_code == 401 and self._login:
             return response  # the login sees to it, or says why not
-        if response.status_code in (401, 403):
+        # Else it is about the stream of what nobody asked for, which many servers do not have.
+        asks = request.method == "POST"
+        if asks and response.status_code in (401, 403):
             self._link.refused = f"it refuses us (HTTP {response.status_code}): its token is missing, wrong or over"
         elif response.status_code == 404 and request.headers.get("mcp-session-id"):
             self._link.broke("it has forgotten our session")
-        elif response.status_code >= 500:
+        elif asks and response.status_code >= 500:
             self._link.failed = f"answered HTTP {response.status_code}, so something went wrong there"
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         if response.headers.get("content-type", "").startswith(EVENTS):

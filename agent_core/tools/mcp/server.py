@@ -144,22 +144,33 @@ class McpServer:
         whole, heard_at = asyncio.timeout(self.terms.limit_seconds), connected.link.came
         try:
             async with whole, Limit(silence) as limit:
+                open_questions = 0
+
+                def live() -> None:
+                    """It is not silent; nor is it as long as a person is asked something."""
+                    limit.move(silence + (MOST_SECONDS if open_questions else 0))
 
                 def heard(words: str) -> None:
                     nonlocal heard_at
                     heard_at = connected.link.came
-                    limit.move(silence)
+                    live()
                     progress(words)
 
                 async def asked(words: str, schema: Json, address: str) -> ToolAnswer:
-                    began, end = loop.time(), whole.when() or loop.time()
-                    limit.move(MOST_SECONDS + silence)
-                    whole.reschedule(end + MOST_SECONDS)
+                    nonlocal open_questions
+                    if asked not in self._askers or whole.expired():
+                        return ToolAnswer(AnswerAction.CANCEL, why="the time of the call is over")
+                    began = loop.time()
+                    open_questions += 1
+                    live()
+                    whole.reschedule((whole.when() or began) + MOST_SECONDS)
                     try:
                         return await ask(words, schema, address)
                     finally:
-                        limit.move(silence)
-                        whole.reschedule(end + loop.time() - began)
+                        open_questions -= 1
+                        if asked in self._askers and not whole.expired():
+                            live()
+                            whole.reschedule((whole.when() or began) - MOST_SECONDS + loop.time() - began)
 
                 self._askers.append(asked)
                 try:

@@ -18,7 +18,7 @@ from agent_core.jsonvalue import Json
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.learnt import KEPT_SECONDS, Learnt, own_words, without_tools
+from agent_core.model.learnt import CONFIRMED, KEPT_SECONDS, Learnt, own_words, without_tools
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
 from agent_core.ports import SystemClock
 from agent_core.retry import TOOLS_LEFT_OUT
@@ -211,6 +211,18 @@ def test_nothing_of_a_message_that_is_quoted_as_a_whole_is_left(before: list[str
     left = own_words(f"Guard {' '.join(before)}: «{prompt}» {' '.join(after)}", [{"role": "user", "content": prompt}])
     assert f"«{prompt}»" not in str(left)
     assert str(own_words("Guard: x", [{"role": "user", "content": prompt}])) == "Guard: x"
+
+
+@given(st.lists(st.booleans(), max_size=12))
+def test_tools_are_left_out_after_refusals_in_a_row_alone(refused: Sequence[bool]):
+    learnt, in_a_row = Learnt(), 0
+    for one in refused:
+        assert not without_tools(learnt.manners(0.0))
+        learnt.taken(POLITE, BARE if one else POLITE, 0.0, tools=True)
+        in_a_row = in_a_row + 1 if one else 0
+        if in_a_row == CONFIRMED:
+            break
+    assert without_tools(learnt.manners(0.0)) == (in_a_row == CONFIRMED)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 10_000)), max_size=30))

@@ -223,6 +223,33 @@ def test_what_was_answered_before_a_restart_is_not_asked_again():
     assert second.result().content == {"seats": 3, "quiet": True}
 
 
+@given(SCHEMAS, st.lists(WORDS.filter(str.strip), max_size=10), st.sets(st.integers(0, 9)))
+def test_what_is_asked_again_after_a_restart_stands_where_it_stood(
+    schema: dict[str, Json], said: list[str], deaths: set[int]
+):
+    asked = question(schema)
+    calm, shaken = PersonAsked(asked, []), PersonAsked(asked, [])
+    calm.begin()
+    shaken.begin()
+    for number, words in enumerate(said):
+        if number in deaths and shaken.action is None:
+            before = [*steps_of(kept(shaken.steps))]
+            shaken = PersonAsked(asked, before, {one.mark: one.answer for one in before if one.answer})
+            shaken.begin()
+        assert shaken.steps == calm.steps
+        assert shaken.answer(words, "ada") == calm.answer(words, "ada")
+    assert (shaken.action, shaken.content, shaken.steps) == (calm.action, calm.content, calm.steps)
+
+
+def test_a_question_of_before_a_restart_that_is_not_put_again_waits_for_nobody():
+    first = PersonAsked(question({"seats": {"type": "integer"}}), [])
+    first.begin()
+    second = PersonAsked(question({"quiet": {"type": "boolean"}}), [*first.steps])
+    second.begin()
+    assert [step.open for step in second.steps] == [True]
+    assert "quiet" in second.steps[0].text
+
+
 def test_two_fields_that_take_the_same_are_two_questions():
     asked = question({"from": {"type": "string", "title": "City"}, "to": {"type": "string", "title": "City"}})
     assert len({step_of(asked, at).mark for at in (0, 1)}) == 2

@@ -93,6 +93,23 @@ async def test_whoever_replaces_what_somebody_else_kept_is_told():
     assert "It takes the place of what Ada had kept under that name; say so." in replaced.text
 
 
+@pytest.mark.parametrize("done", [False, True])
+async def test_whoever_replaces_what_somebody_else_kept_is_told_also_after_a_restart(done: bool):
+    """Unless it was done before: then it takes the place of nothing any more."""
+    shelf = Shelf()
+    ada = replace(context(), author="toy/1/ada", writer="Ada", memories=MemoryScopes("own", "group"))
+    bob = replace(ada, author="toy/1/bob", writer="Bob")
+    entry: dict[str, Json] = {"text": "1234", "name": "wifi", "for_chat": True}
+    await Remember(shelf).run(entry, ada)
+    put_down = await Remember(shelf).prepare({**entry, "text": "5678"}, bob)
+    again = replace(bob, intention=put_down, again=True)
+    if done:
+        await Remember(shelf).run({**entry, "text": "5678"}, replace(bob, intention=put_down))
+    said = (await Remember(shelf).run({**entry, "text": "5678"}, again)).text
+    assert ("takes the place of what Ada had kept" in said) is not done
+    assert (await Recall(shelf).run({}, bob)).text.startswith("- wifi: 5678")
+
+
 async def test_remembering_twice_keeps_one():
     shelf = Shelf()
     for _ in range(2):

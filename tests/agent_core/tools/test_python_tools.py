@@ -7,10 +7,11 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from agent_core.jsonvalue import Json
 from agent_core.packages import look_again
 from agent_core.ports import SystemClock
+from agent_core.toolbox import LONGEST_SECONDS, MARK, SECONDS, effect, keyed, pure
 from agent_core.tools.base import DoubtCause, EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.builtin import tool_names
 from agent_core.tools.python.described import described
@@ -190,6 +192,18 @@ async def test_a_decorator_needs_no_parentheses_and_what_stands_in_them_needs_a_
     assert [one.why for one in found.unusable] == [
         "it cannot be imported: TypeError: what stands in the parentheses has to be named: @effect(seconds=30) (unnamed.py, line 2)"
     ]
+
+
+@pytest.mark.parametrize("mark", [pure, keyed, effect])
+@pytest.mark.parametrize(
+    "seconds", [-1.0, 0.0, 0.1, SECONDS, LONGEST_SECONDS, LONGEST_SECONDS + 1, float("inf"), float("nan")]
+)
+def test_a_tool_has_a_time_and_no_more_than_an_hour(mark: Callable[..., Any], seconds: float):
+    if 0 < seconds <= LONGEST_SECONDS:
+        assert getattr(mark(seconds=seconds)(lambda: None), MARK).seconds == seconds
+    else:
+        with pytest.raises(ValueError, match="at most 3600"):
+            mark(seconds=seconds)(lambda: None)
 
 
 async def test_what_stands_in_arguments_arrives_as_the_hints_say(folder: Path, tmp_path: Path):

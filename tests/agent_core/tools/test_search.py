@@ -253,3 +253,12 @@ def test_a_page_that_is_listed_twice_is_found_once_and_where_it_stood_first(engi
     found = results_in(engine, answer, 3)
     assert found is not None
     assert [(one.title, one.url) for one in found] == [("One & only", PAGES[0]["url"]), ("Two", PAGES[1]["url"])]
+
+
+@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("count", [1, 7, MOST, MOST + 5])
+def test_no_more_is_found_than_was_asked_for_and_that_is_the_best(engine: Engine, count: int) -> None:
+    """SearXNG is not told how many."""
+    listed: list[Any] = [{"url": f"https://a.example/{number}", "title": f"{number}"} for number in range(2 * MOST)]
+    answer: Any = {"web": {"results": listed}, "type": "search"} if engine is Engine.BRAVE else {"results": listed}
+    assert [one.title for one in results_in(engine, answer, count) or ()] == [f"{n}" for n in range(min(count, MOST))]

@@ -57,6 +57,19 @@ async def test_a_worker_begins_with_the_first_job_is_used_again_and_ends_when_it
         await workers.run(job("echo"), {})
 
 
+async def test_a_worker_that_has_done_its_share_is_replaced(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("agent_core.workers.pool.JOBS", 2)
+    async with Workers() as workers:
+        there: list[list[int]] = []
+        for _ in range(3):
+            await workers.run(job("echo"), {})
+            there.append(workers.processes)
+        (first,), second, (third,) = there
+        assert second == [], "what a library has not given back goes with it"
+        assert third != first
+        await until(lambda: gone(first))
+
+
 async def test_a_worker_has_no_file_no_secret_and_no_socket_of_the_gateway(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -1,0 +1,63 @@
+"""Sound that is listened to: an endpoint is told of what kind it is, which is that of what it is sent; what that used is what it says."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from email import message_from_bytes
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agent_core.jsonvalue import Json
+from agent_core.limits.budgets import CallSpent
+from agent_core.model.speech import hearing
+from agent_core.model.speech.asking import SpeechRequest
+from agent_core.model.speech.hearing import ENDINGS, Transcriber, _text_of
+from agent_core.model.speech.terms import SpeechTerms
+from tests.store.support import FakeClock
+
+GIVEN, TURNED = b"as it came", b"OggS turned"
+
+
+@pytest.mark.parametrize("mime", [*ENDINGS, "audio/amr", "audio/x-caf"])
+async def test_a_sound_is_sent_as_what_it_is(mime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[SpeechRequest] = []
+
+    async def asked(_terms: object, request: SpeechRequest, _clock: object) -> tuple[bytes, str]:
+        sent.append(request)
+        return b'{"text": " hello "}', "application/json"
+
+    async def ran(*_: object) -> Mapping[str, Json]:
+        return {"sound": base64.b64encode(TURNED).decode()}
+
+    monkeypatch.setattr(hearing, "asked", asked)
+    monkeypatch.setattr(hearing, "ran", ran)
+    workers: Any = SimpleNamespace()
+    transcriber = Transcriber(SpeechTerms(url="http://speech.test", model="w1", language="fr"), workers, FakeClock())
+    assert await transcriber.heard(GIVEN, mime) == "hello"
+    (request,) = sent
+    form = message_from_bytes(b"Content-Type: " + request.kind.encode() + b"\r\n\r\n" + request.body)
+    parts: dict[Any, Any] = {one.get_param("name", header="content-disposition"): one for one in form.get_payload()}  # type: ignore[union-attr]
+    assert {name: parts[name].get_payload() for name in ("model", "language")} == {"model": "w1", "language": "fr"}
+    known = mime in ENDINGS
+    assert parts["file"].get_payload(decode=True) == (GIVEN if known else TURNED)
+    assert parts["file"].get_content_type() == (mime if known else "audio/ogg")
+    assert parts["file"].get_filename() == f"sound{ENDINGS.get(mime, '.ogg')}"
+
+
+@pytest.mark.parametrize(
+    ("usage", "spent"),
+    [
+        (b'{"type": "duration", "seconds": 12.5}', CallSpent(seconds=12.5)),
+        (b'{"type": "duration", "seconds": 0}', CallSpent()),
+        (b'{"type": "duration", "seconds": -3}', CallSpent()),
+        (b'{"type": "duration", "seconds": 1e9}', CallSpent()),
+        (b'{"input_tokens": 7, "output_tokens": 3}', CallSpent(input_tokens=7, output_tokens=3)),
+        (b'{"input_tokens": -7, "output_tokens": 3}', CallSpent()),
+        (b"7", CallSpent()),
+    ],
+)
+def test_what_listening_used_is_what_the_endpoint_says_if_that_can_be(usage: bytes, spent: CallSpent) -> None:
+    assert _text_of(b'{"text": "hello", "usage": ' + usage + b"}", "application/json") == ("hello", spent)
