@@ -169,6 +169,14 @@ async def test_what_came_of_something_waits_its_turn_and_is_said_at_least(
         assert said in gateway.posted[0][1]
 
 
+async def test_on_a_page_where_nothing_is_said_but_by_turns_it_waits_for_room() -> None:
+    gateway = Gateway(FULL, AWAY, FULL).open()
+    with pytest.raises(NotAccepted):
+        await gateway.follow_ups.offered(PAGE, "command:2", "It has ended", "data")
+    assert await gateway.follow_ups.begin_for(PAGE, "command:2", "It has ended", "data")
+    assert [one.platform_key for one, _ in gateway.accepted] == ["command:2"]
+
+
 @pytest.mark.parametrize("account", ["telegram/1", "telegram/gone"])
 @pytest.mark.parametrize("standing", PersonStanding)
 async def test_who_may_not_talk_any_more_is_told_nothing(standing: PersonStanding, account: str) -> None:
