@@ -116,8 +116,8 @@ async def test_what_another_gateway_runs_is_neither_shown_beforehand_nor_done_he
 async def test_a_search_says_that_it_is_whole_only_if_nothing_that_fits_is_left_out(
     monkeypatch: pytest.MonkeyPatch, fit: int, *, whole: bool
 ) -> None:
-    async def found(turns: Any) -> list[str]:
-        return [one for one in turns if one == "fits"]
+    async def found(_: TextReading, some: list[str], __: list[str]) -> list[str]:
+        return [one for one in some if one == "fits"]
 
     async def nothing(*_: object) -> None: ...
 
@@ -126,6 +126,6 @@ async def test_a_search_says_that_it_is_whole_only_if_nothing_that_fits_is_left_
 
     store = SimpleNamespace(overview=SimpleNamespace(turns=turns), deliveries=SimpleNamespace(act=nothing))
     clock = FakeClock()
-    monkeypatch.setattr(TextReading, "_found", lambda _, some, __: found(some))
+    monkeypatch.setattr(TextReading, "_found", found)
     told: Any = await TextReading(cast("Any", store), NONE, NONE, clock, SystemIds(clock)).search("operator", "word")
     assert (len(told["found"]), told["whole"]) == (min(fit, MOST_FOUND), whole)

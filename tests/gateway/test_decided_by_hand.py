@@ -130,7 +130,10 @@ async def test_who_asked_is_known_wherever_the_turn_runs_and_while_something_of_
     async def one(_: str) -> object:
         return None if state is None else SimpleNamespace(state=state)
 
-    monkeypatch.setattr(deciding, "waiting_of", lambda row: row)
+    def as_it_is(row: object) -> object:
+        return row
+
+    monkeypatch.setattr(deciding, "waiting_of", as_it_is)
     store = SimpleNamespace(turns=SimpleNamespace(one=one), inbox=SimpleNamespace(inputs=inputs))
     stopping = SimpleNamespace(queues=SimpleNamespace(running=lambda: running))
     asking: Any = Deciding(cast("Any", store), cast("Any", stopping), cast("Any", None))

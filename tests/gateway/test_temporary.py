@@ -163,7 +163,13 @@ async def test_one_that_cannot_be_deleted_just_now_keeps_no_other(
 
     sessions = SimpleNamespace(named=named, one=one)
     access = SimpleNamespace(store=SimpleNamespace(sessions=sessions), sights=SimpleNamespace(of=of), delete=delete)
-    monkeypatch.setattr(temporary, "access_of", lambda *_: access)
-    hub = SimpleNamespace(accepting=None, stopping=None, forgetting=None, portion=SimpleNamespace(mine=lambda _: True))
+    def access_of(*_: object) -> object:
+        return access
+
+    def mine(_: str) -> bool:
+        return True
+
+    monkeypatch.setattr(temporary, "access_of", access_of)
+    hub = SimpleNamespace(accepting=None, stopping=None, forgetting=None, portion=SimpleNamespace(mine=mine))
     assert await forget_temporary(cast("Any", hub), 2 * KEPT_MS) == 2
     assert gone == ["s_1", "s_2"]
