@@ -206,7 +206,7 @@ async def platforms(
         await stack.enter_async_context(carrying)
         where = Where(members, outbox, config.send.chats)
         scheduler = Scheduler(
-            config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.begin_for
+            config.schedule, zone, store, hub.accepting, members, commands, due, clock, where.find, follow_ups.offered
         )
         parts = LaterParts(
             hub.accepting, members, outbox, commands.post, commands.post_on_page, commands.alone, hub.follow, hub.stop_message, more_due, where.find_allowed,

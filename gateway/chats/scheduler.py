@@ -20,6 +20,7 @@ import structlog
 
 from adapters.contract.base import FromApi, FromChat, SessionKey
 from adapters.contract.chat import CallFailed, ChatAddress
+from adapters.contract.notaccepted import NotAccepted
 from agent_core.bell import Bell
 from agent_core.ports import Clock
 from agent_core.store.schedules.rows import Claimed, ScheduleRow
@@ -136,7 +137,12 @@ class Scheduler:
                 continue
             try:
                 await self._settle(row)
-            except (Conflict, Fenced, OwnedElsewhere) as error:
+            except (
+                Conflict,
+                Fenced,
+                OwnedElsewhere,
+                NotAccepted,
+            ) as error:  # not accepted: it stays due, and holds up no other
                 log.info("schedule.not_claimed", schedule=row.schedule, why=str(error))
             except Damaged as error:
                 await self._meet(row, error)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -114,8 +115,8 @@ class ChatCommands:
         self._tasks: set[asyncio.Task[None]] = set()
         self.in_hand = InHand[int, str]()
         """The commands that are being carried out, by their numbers in the inbox: the keys of their sessions."""
-        self._turns: dict[str, asyncio.Lock] = {}
-        """Who changes a session does it alone."""
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        """Who changes a session does it alone. A lock is there for as long as somebody has it or waits for it."""
 
     async def __aenter__(self) -> ChatCommands:
         await self._group.__aenter__()
@@ -141,8 +142,6 @@ class ChatCommands:
         lock = self._turns.setdefault(key, asyncio.Lock())
         async with lock:
             yield
-        if not lock.locked():
-            self._turns.pop(key, None)
 
     async def _run(self, request: Request) -> None:
         try:

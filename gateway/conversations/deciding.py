@@ -64,9 +64,19 @@ class Deciding:
         """All that wait, at whichever gateway, for whoever runs it."""
         return await self._open(await self._asked())
 
-    async def asked(self, turn: str) -> AskedHere | None:
-        """What a turn waits for, wherever it runs."""
-        return next((one for one in await self._asked() if one.turn == turn), None)
+    async def answers(self, turn: str) -> tuple[Waiting, ...] | None:
+        """What a turn answers, wherever it runs: whoever asked it may decide what it waits for. None: it is over, or there is none."""
+        here = next((one for one in self.stopping.queues.running() if one.driver.identity.turn == turn), None)
+        if here is not None:
+            return tuple(here.messages)
+        row = await self.store.turns.one(turn)
+        return await self._stored_with(turn) if row is not None and row.state is TurnState.OPEN else None
+
+    async def _stored_with(self, turn: str) -> tuple[Waiting, ...]:
+        try:
+            return tuple(waiting_of(one) for one in await self.store.inbox.inputs(turn))
+        except UnreadableMessage:
+            return ()
 
     async def _asked(self) -> list[AskedHere]:
         """What waits here; and what waits elsewhere, as far as it is stored: that it waits is, before anybody is asked."""
@@ -83,11 +93,7 @@ class Deciding:
         activity = _waits(turn) if turn is not None else None
         if activity is None:
             return None
-        try:
-            messages = tuple(waiting_of(one) for one in await self.store.inbox.inputs(row.turn))
-        except UnreadableMessage:
-            messages = ()
-        return AskedHere(row.session, row.turn, activity, messages)
+        return AskedHere(row.session, row.turn, activity, await self._stored_with(row.turn))
 
     async def _open(self, askings: Sequence[AskedHere]) -> list[tuple[AskedHere, OpenApproval]]:
         found: list[tuple[AskedHere, OpenApproval]] = []
@@ -124,9 +130,9 @@ class Deciding:
         call, decided = await self._in_journal(turn, mark)
         if not call:
             return Decision(DecisionFate.UNKNOWN)
-        if refused:
-            return Decision(DecisionFate.FORBIDDEN, by=refused)
         if decided is None:
+            if refused:
+                return Decision(DecisionFate.FORBIDDEN, by=refused)
             told = await self.stopping.approve(key, turn, call, verdict, by, lasts)
             decided = await self._stored(turn, mark) if told else (await self._in_journal(turn, mark))[1]
         if decided is not None:

@@ -37,6 +37,10 @@ OF_MESSAGES = ("inbox", "queue", "held")
 """With a message's number behind them, what was said of it belongs to these: the answer to a command, its place in the queue, when it is run."""
 
 
+MOST_DIGITS = 18
+"""No number of ours is longer, and none that is can be looked up."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What an id may mean."""
@@ -60,9 +64,10 @@ def kinds_of(text: str) -> list[Candidate]:
     """What an id can be, the likeliest first. Never empty."""
     text = text.strip()
     named, _, rest = text.partition(":")
-    if rest.isdecimal() and named in (*OF_MESSAGES, "message"):
+    numbered = rest.isdecimal() and len(rest) <= MOST_DIGITS
+    if numbered and named in (*OF_MESSAGES, "message"):
         return [Candidate(IdKind.MESSAGE, rest)]
-    if rest.isdecimal() and named == "delivery":
+    if numbered and named == "delivery":
         return [Candidate(IdKind.DELIVERY, rest)]
     found = [Candidate(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
     if (answer := _ANSWER.fullmatch(text)) is not None:

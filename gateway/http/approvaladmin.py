@@ -6,7 +6,7 @@ in the audit before it is said to be made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import structlog
@@ -25,6 +25,7 @@ from gateway.http.admin import BY, json_response
 if TYPE_CHECKING:
     from adapters.contract.sessions import OpenApproval
     from gateway.conversations.deciding import AskedHere, Deciding
+    from gateway.queues.queue import Waiting
 
 log = structlog.get_logger("gateway")
 
@@ -65,12 +66,12 @@ class ApprovalAdmin:
             "offers": [lasts.value or "once" for lasts in one.offers],
             "session": one.session.session,
             "turn": one.turn,
-            "only": self._refused(asked),
+            "only": self._refused(asked.messages),
         }
 
-    def _refused(self, asked: AskedHere) -> str:
+    def _refused(self, messages: Sequence[Waiting]) -> str:
         """Who may decide, if whoever runs the gateway may not."""
-        return operator_refused(asked.messages, self._deciding().stopping.approvers)
+        return operator_refused(messages, self._deciding().stopping.approvers)
 
     async def _decide(self, request: web.Request) -> web.Response:
         from adapters.http.sessions.managed import named_approval, refusal_of
@@ -87,8 +88,9 @@ class ApprovalAdmin:
         if (found := named_approval(name)) is None:
             return problem_response(Problem(404, "There is no such approval.", param="id"))
         deciding, (turn, mark) = self._deciding(), found
-        asked = await deciding.asked(turn)
-        verdict, refused = Verdict.GIVEN if approve else Verdict.DENIED, self._refused(asked) if asked else ""
+        # Asked of the turn, not of what it is seen to wait for: that is not to be seen while something of it is being stored.
+        messages, verdict = await deciding.answers(turn), Verdict.GIVEN if approve else Verdict.DENIED
+        refused = "" if messages is None else self._refused(messages)
         before = self._clock.now_ms()
         decision = await deciding.decide_as_operator(turn, mark, verdict, BY, lasts, refused)
         if (problem := refusal_of(decision)) is not None:

@@ -53,23 +53,29 @@ class FollowUpsHere:
 
     async def begin_for(self, asked: Inbound, key: str, title: str, words: str, otherwise: str = "") -> bool:
         """The same, for whoever kept the message that began it. `otherwise` is said where no turn can be had for it, with the reason."""
+        while True:
+            try:
+                return await self.offered(asked, key, title, words, otherwise)
+            except NotAccepted:
+                await asyncio.sleep(AGAIN_SECONDS)
+
+    async def offered(self, asked: Inbound, key: str, title: str, words: str, otherwise: str = "") -> bool:
+        """The same, once. Raises `NotAccepted` where it cannot be taken just now: of what is no chat also where there is no room."""
         inbound, parts = follow_up(asked, key, title, words), self.later.whole
         if inbound is None or parts is None or _is_strangers(inbound, parts.members):
             log.info("followup.nobody", key=key)
             return False
-        while True:
-            try:
-                ticket = await parts.accepting.accept(inbound, busy=SessionPolicy.QUEUE)
-            except NotAccepted as refused:
-                if not refused.code.passes:
-                    said = f"{otherwise} ({refused})" if otherwise else f"{MARK}{title}\n{not_begun_words(refused)}"
-                    return await self._only_said(inbound, key, said)
-                await asyncio.sleep(AGAIN_SECONDS)
-                continue
-            if not ticket.duplicate:
-                log.info("followup.begun", key=key, inbox=ticket.inbox_id, session=ticket.session)
-                await self._announce(inbound, ticket, f"{MARK}{title}")
-            return True
+        try:
+            ticket = await parts.accepting.accept(inbound, busy=SessionPolicy.QUEUE)
+        except NotAccepted as refused:
+            if refused.code.passes or (refused.code.lacks_room and not isinstance(inbound, FromChat)):
+                raise
+            said = f"{otherwise} ({refused})" if otherwise else f"{MARK}{title}\n{not_begun_words(refused)}"
+            return await self._only_said(inbound, key, said)
+        if not ticket.duplicate:
+            log.info("followup.begun", key=key, inbox=ticket.inbox_id, session=ticket.session)
+            await self._announce(inbound, ticket, f"{MARK}{title}")
+        return True
 
     async def _announce(self, inbound: Inbound, ticket: Ticket, title: str) -> None:
         """The chat is told why something comes that nobody there asked just now."""

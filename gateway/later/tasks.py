@@ -129,8 +129,8 @@ class Tasks:
         self._follow_ups = follow_ups
         self.limits = limits
         self._watching: dict[str, asyncio.Task[None]] = {}
+        self._taking_up: set[asyncio.Task[None]] = set()
         self._tickets: dict[str, Ticket] = {}
-        self._looking: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
         self._cancelled: set[str] = set()
 
@@ -144,14 +144,15 @@ class Tasks:
                 yield
             finally:
                 self._group = None
-                for task in (*self._looking, *self._watching.values()):
+                for task in (*self._taking_up, *self._watching.values()):
                     task.cancel()
 
     def look(self) -> None:
         """There may be tasks of others that are ours to look after from now on."""
         if self._group is not None:
-            self._looking.add(task := self._group.create_task(self._take_up()))
-            task.add_done_callback(self._looking.discard)
+            task = self._group.create_task(self._take_up())
+            self._taking_up.add(task)
+            task.add_done_callback(self._taking_up.discard)
 
     async def start(self, context: ToolContext, title: str, prompt: str) -> ScheduleRow:
         """Store a task and begin it; the same call begins one. Raises `NotPossible`, `StorageUnavailable`."""

@@ -42,11 +42,11 @@ log = structlog.get_logger("alert")
 
 LOOK_SECONDS = 5.0
 SLOW_LOOK_SECONDS = 60.0
+"""How often the disk, the budgets and a store that nobody writes to are looked at."""
 LOG_SAVED = (
     "The log of the database (the file that ends in -wal) was removed or replaced while the gateway runs. All that it held was copied into the "
     "database, and a new log was begun, so nothing is lost. See who does that: a kill before it was noticed would have lost what was in it."
 )
-"""How often the disk, the budgets and a store that nobody writes to are looked at."""
 NOT_TOLD_SECONDS = 60.0
 """When the chat could not be reached, it is tried again after so long."""
 MIB = 1024**2
@@ -308,7 +308,8 @@ class Alerter:
             await self.watch.works(LOOK_SECONDS / 2)  # it does not come back by itself while nobody writes
         if self.store.logs_saved > self._saved:
             self._saved = self.store.logs_saved
-            self.announced.announce(f"storage:saved:{self._saved}", LOG_SAVED)
+            # By the time: an earlier process may have told of its first one.
+            self.announced.announce(f"storage:saved:{self.clock.now_ms()}", LOG_SAVED)
         if self._slow_at is not None and now - self._slow_at < SLOW_LOOK_SECONDS:
             return
         self._slow_at = now

@@ -106,7 +106,7 @@ def code_of(seed: int, chars: int = CODE_CHARS) -> str:
 def refuse(
     person: ChatPerson, account: str, kind: ChatKind, rules: AccessRules, known: PersonRow | None, pending: int, now: int, seed: int
 ) -> StrangerRefused:  # fmt: skip
-    """What happens to a stranger's message. `pending` is how many codes are open; `seed` makes a new code."""
+    """What happens to a stranger's message. `pending` is how many codes are open for the account; `seed` makes a new code."""
     if known is not None and known.state is PersonState.REVOKED:
         return StrangerRefused("", None)
     fresh = PersonRow(account, person.id, PersonState.REFUSED, person.name, at=now)

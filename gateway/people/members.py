@@ -158,7 +158,7 @@ class Members:
         if self.standing_of(origin) is PersonStanding.STRANGER:
             known = self._people.get((account, person.id))
             self._pending = {who: until for who, until in self._pending.items() if until > now}
-            rules, pending = self._rules[account].access, len(self._pending)
+            rules, pending = self._rules[account].access, sum(where == account for where, _ in self._pending)
             told = refuse(person, account, origin.kind, rules, known, pending, now, self._ids.seed())
             return MemberRefused("not allowed to talk", told.words, told.row)
         if free:

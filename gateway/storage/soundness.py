@@ -89,21 +89,21 @@ class SoundnessWatch:
         while True:
             damages = self._damages()
             if due or damages > seen or self._again():
-                seen, due = damages, False
-                await self._look()
+                seen, due = damages, not await self._look()
                 await asyncio.sleep(AGAIN_SECONDS)
             await asyncio.sleep(BEGIN_SECONDS)
 
-    async def _look(self) -> None:
+    async def _look(self) -> bool:
+        """False if it could not be looked at just now: that is still to be done."""
         began = self._clock.monotonic()
         try:
             found = await check(self._where)
         except CannotOpen as error:
             log.warning("storage.not_checked", error=str(error))
-            return
+            return False
         except Exception:
             log.exception("storage.check_failed")
-            return
+            return True  # a mistake of ours, which would come again
         self.found, self.at = found, self._clock.now_ms()
         seconds = round(self._clock.monotonic() - began, 1)
         if found.complaints:
@@ -114,3 +114,4 @@ class SoundnessWatch:
             log.info("storage.sound", seconds=seconds, not_looked=found.not_looked or None)
             if not found.not_looked:
                 self._on_sound()
+        return True

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from adapters.contract.base import Ended, Showing
 from adapters.contract.sessions import SessionTurn
+from adapters.http.api.keptresponses import items_of
 from adapters.http.common import CALLER
 from adapters.http.sessions.conversations import TURNS_AT_ONCE, Conversations, NotServed
 from adapters.http.sessions.items import items, turn_in
@@ -61,6 +62,9 @@ def test_ids_differ_stay_and_lead_to_the_turn(
     assert {turn_in(name) for name in names} <= {("t_1a", number)}
     assert items(made, thinking=thinking) == found
     assert all(item["type"] for item in found)
+    said: list[Message] = [*history, *(one.to_message() for one in inputs)]
+    came = [item["id"] for item in found if item["id"].startswith("in_")]
+    assert len(came) == sum(map(len, map(items_of, said))), "all that came is told, also what its client brought along"
 
 
 @given(st.text(max_size=40))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
 import pytest
+from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.contract.callers import ANYBODY
+from adapters.http.common import CALLER
+from adapters.http.written.drawing import drawn
 from adapters.http.written.formulas import ATTRIBUTES, DEEPEST, ELEMENTS, MOST_NODES, work
 from agent_core.jsonvalue import Json
+from agent_core.workers.pool import WorkerTrouble, WorkFailed
 
 
 def written(*formulas: str) -> list[Json]:
@@ -66,3 +73,23 @@ def test_whatever_is_written_gives_a_closed_set_or_nothing(tex: str):
         assert name in ELEMENTS
         assert set(attributes) <= ATTRIBUTES
         assert depth <= DEEPEST
+
+
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 3])
+async def test_each_formula_that_is_asked_for_is_answered_in_its_place_whether_it_could_be_written_or_not(
+    count: int, *, fails: bool
+) -> None:
+    async def run(_: object, __: object, blob: bytes, *, owner: object) -> Json:
+        assert owner == ("page", ANYBODY.realm)
+        if fails:
+            raise WorkFailed(WorkerTrouble.SLOW)
+        return [f"of {tex}" for tex, _ in orjson.loads(blob)]
+
+    async def read() -> bytes:
+        return orjson.dumps({"formulas": [{"tex": f"x_{number}", "display": True} for number in range(count)]})
+
+    request: Any = make_mocked_request("POST", "/api/formulas")
+    request[CALLER], request.read = ANYBODY, read
+    answer: Any = await drawn(cast("Any", SimpleNamespace(run=run)))(request)
+    assert orjson.loads(answer.body) == {"formulas": [None if fails else f"of x_{number}" for number in range(count)]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
@@ -117,3 +118,32 @@ async def test_only_a_stream_of_the_background_is_gone_on_with_and_behind_an_eve
         assert answer.status == 400
         assert after
         assert not (number and background)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, (["two", "one", "zero"], False)),
+        ({"order": "asc"}, (["zero", "one", "two"], False)),
+        ({"limit": "2"}, (["two", "one"], True)),
+        ({"limit": "1", "after": "in_s_1_5_2"}, (["one"], True)),
+        ({"order": "asc", "after": "in_s_1_5_1"}, (["two"], False)),
+        ({"limit": "0"}, None),
+        ({"limit": "101"}, None),
+        ({"limit": "²"}, None),
+        ({"order": "newest"}, None),
+    ],
+)
+async def test_what_was_asked_is_told_in_pages_and_what_is_no_page_is_refused(
+    query: dict[str, str], found: tuple[list[str], bool] | None
+) -> None:
+    words = tuple(InputMessage(one) for one in ("zero", "one", "two"))
+    asked = Asked({CALLER: ADA})
+    asked.query = MultiDict(query)
+    kept = replace(KEPT, inbound=replace(KEPT.inbound, input=words))
+    answer: Any = await KeptResponses.items(served(kept), asked)  # pyright: ignore[reportArgumentType]
+    assert answer.status == (400 if found is None else 200)
+    if found is not None:
+        body = json.loads(answer.body)
+        assert ([one["content"][0]["text"] for one in body["data"]], body["has_more"]) == found
+        assert (body["first_id"], body["last_id"]) == (body["data"][0]["id"], body["data"][-1]["id"])

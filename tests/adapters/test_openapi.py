@@ -41,6 +41,15 @@ def test_every_route_has_its_operation_and_stands_in_the_document_once():
     assert len(names) == len(set(names))
 
 
+def test_a_body_is_asked_for_exactly_where_nothing_is_done_without_one():
+    whole: Any = document("1")
+    for route, operation in OPERATIONS.items():
+        body = whole["paths"][route.path][route.method.lower()].get("requestBody")
+        assert (body is None) is (operation.body is None)
+        assert body is None or body["required"] is operation.body_needed
+    assert any(not one.body_needed for one in OPERATIONS.values())
+
+
 async def test_what_a_gateway_serves_are_the_rows_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     apps: list[web.Application] = []
     listening = server._listening

@@ -237,6 +237,9 @@ def test_any_turn_is_streamed_by_the_schema_and_in_order_and_is_the_same_when_it
     Told().take(events).check()
     whole: Any = ResponseSpelling(asked).whole(last)
     Response.model_validate(whole)
+    calls = [one.key for one in last.view.bubbles if one.kind is BubbleKind.ACTIVITY]
+    told = [item["id"] for item in events[-1]["response"]["output"] if item["type"] == "mcp_call"]
+    assert told == [f"mcp_s_1_7_{key}" for key in calls], "each of them is told, also what ran beside another"
     assert data or whole == events[-1]["response"], "data that turns out to be said beside a tool has gone out"
 
 

@@ -228,14 +228,19 @@ async def test_a_search_that_has_no_time_left_says_that_it_is_not_whole(monkeypa
         (b'{"title": " A  name "}', {PINNED: "yes", "a": "b", TITLE: "A name"}),
         (b'{"pinned": false}', {"a": "b", TITLE: "Before"}),
         (b'{"archived": true}', {PINNED: "yes", "a": "b", TITLE: "Before", ARCHIVED: "3 60000"}),
+        (b'{"archived": false}', {PINNED: "yes", "a": "b", TITLE: "Before"}),
         (b'{"title": ""}', {PINNED: "yes", "a": "b"}),
         (b"{}", {PINNED: "yes", "a": "b", TITLE: "Before"}),
     ],
 )
-async def test_a_change_changes_what_it_names_and_nothing_else(body: bytes, kept: dict[str, str]) -> None:
-    access = Access(sight(metadata={PINNED: "yes", "a": "b", TITLE: "Before"}))
+@pytest.mark.parametrize("archived", [True, False])
+async def test_a_change_changes_what_it_names_and_nothing_else(
+    body: bytes, kept: dict[str, str], *, archived: bool
+) -> None:
+    aside = {ARCHIVED: "3 60000"} if archived else {}
+    access = Access(sight(metadata={PINNED: "yes", "a": "b", TITLE: "Before", **aside}))
     await asked(access, "PAGE_CHANGE", body=body)
-    assert access.described == [kept]
+    assert access.described == [kept | (aside if b"archived" not in body else {})]
 
 
 @pytest.mark.parametrize("body", [b'{"title": 7}', b'{"pinned": "yes"}', b'{"archived": 1}', b"[]"])

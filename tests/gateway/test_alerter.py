@@ -169,3 +169,15 @@ async def test_while_nothing_can_be_stored_nothing_is_said() -> None:
     beside.watch.words = ""
     await beside.look()
     assert beside.said[0][1] == "The first."
+
+
+async def test_what_comes_again_in_the_next_process_is_told_again() -> None:
+    """The chat says once what is said under one key, also over a restart."""
+    keys: list[str] = []
+    for process in range(2):
+        beside = Beside()
+        beside.clock.now += process * 10_000
+        beside.store.logs_saved = 1
+        await beside.look()
+        keys += [key for key, words in beside.said if words == LOG_SAVED]
+    assert len(set(keys)) == 2

@@ -57,10 +57,10 @@ async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path,
     async with opened(where) as store:
         await answered(store, ["7:41"], "t_1", parts=[part("t_1", failures=1, trouble=trouble)])
         opened_at = (await store.turns.one("t_1")).opened_at  # type: ignore[union-attr]
-        words = f"The token {SECRETS['TELEGRAM_BOT_TOKEN']} is not accepted."
+        words = f'The token {SECRETS["TELEGRAM_BOT_TOKEN"]} is not accepted for "{SECRET_WORDS}".'
         await store.deliveries.note_adapter(AdapterStateRow("telegram/1", opened_at, "needs a person", words))
     file = tmp_path / "b.tar.gz"
-    counted = f'outspoken_turns_total{{exit="answered"}} 1.0 # {SECRETS["OUTSPOKEN_SERVER__API_KEY"]}\n'
+    counted = f'outspoken_turns_total{{exit="answered"}} 1.0 # {SECRETS["OUTSPOKEN_SERVER__API_KEY"]} {Path.home()}/x\n'
     said = await write("t_1", file, config, paths, {}, counted)
     assert "No secret and no word of the conversation" in said
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -73,6 +73,7 @@ async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path,
     whole = "\n".join(texts.values())
     for secret in (*SECRETS.values(), "Reykjavik", "wolfgang", "hidden-team"):
         assert secret.lower() not in whole.lower(), secret
+    assert str(Path.home()) not in whole, "whose machine it is"
     for word in SECRET_WORDS.split():
         if len(word) > 3:
             assert not re.search(rf"\b{word}\b", whole), word

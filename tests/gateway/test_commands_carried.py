@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from asyncio import sleep as others_turn
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -180,3 +182,44 @@ async def test_of_one_conversation_one_command_changes_something_at_a_time_and_w
         }
         await asyncio.wait(tasks)
     assert order == ["begins", "told", "ends", "begins", "ends"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_whoever_changes_a_conversation_does_it_alone_whenever_the_next_ones_come(*, fails: bool) -> None:
+    alone = Kept(CommandReply("")).commands.alone
+    inside, most, over, done = 0, 0, asyncio.Event(), 0
+
+    async def changes(key: str = "telegram/1/2//") -> None:
+        nonlocal inside, most, done
+        try:
+            async with alone(key):
+                inside += 1
+                most = max(most, inside)
+                await others_turn(0)
+                await over.wait()
+                over.clear()
+                inside -= 1
+                if fails:
+                    raise Conflict("it was changed meanwhile")
+        except Conflict:
+            pass
+        done += 1
+
+    async with asyncio.timeout(2), asyncio.TaskGroup() as group:
+        for _ in range(2):
+            group.create_task(changes())
+        await others_turn(0)
+        over.set()
+        while not done:
+            await others_turn(0)
+        group.create_task(changes())  # the second one has it now, and has just been let in
+        for _ in range(5):
+            await others_turn(0)
+        assert inside == 1
+        while done < 3:
+            over.set()
+            await others_turn(0)
+    assert most == 1
+    commands: Any = alone.__self__
+    gc.collect()
+    assert not len(commands._turns), "nothing is kept of who came once"

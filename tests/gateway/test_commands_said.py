@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.contract.base import FromChat, SessionKey, StopOutcome
-from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.contract.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.delivery.parts import call_mark
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage
@@ -20,7 +20,14 @@ from agent_core.store.sessions.rows import OwnersChange, SessionChange
 from agent_core.turn.events import Verdict
 from gateway.commands.buttons import Buttons
 from gateway.commands.carrying import CommandReply, Request
-from gateway.commands.conversation import CUT_OFF, STOPPED_THERE, ConversationCommands, cut_off, in_other_words
+from gateway.commands.conversation import (
+    CUT_OFF,
+    STOPPED_THERE,
+    ConversationCommands,
+    asked_in,
+    cut_off,
+    in_other_words,
+)
 from gateway.commands.registry import BY_NAME
 from gateway.config.types import SessionPolicy
 from gateway.delivery.owners import Owner
@@ -301,6 +308,18 @@ def test_other_words_keep_what_came_beside_them() -> None:
     picture: Json = {"type": "image_url", "image_url": {"url": "data:,"}}
     said = replace(wrote("old"), input=(InputMessage([{"type": "text", "text": "old"}, picture]),))
     assert in_other_words(said, "new").input[0].content == [{"type": "text", "text": "new"}, picture]
+
+
+def test_what_is_asked_again_in_another_chat_is_shown_there_with_the_files_that_came_with_it() -> None:
+    there = wrote("look", THERE)
+    there = replace(there, chat=replace(there.chat, attachments=(Attachment(AttachmentKind.IMAGE, "ref", "a.png"),)))
+    asked = asked_in(there, wrote("/retry").chat)
+    assert isinstance(asked, FromChat)
+    assert (asked.chat.address, asked.surface, asked.chat.message) == (HERE, "telegram", "/retry")
+    assert asked.chat.attachments == there.chat.attachments
+    assert asked.input == there.input
+    here = wrote("look")
+    assert asked_in(here, wrote("/retry").chat) is here
 
 
 # ---------------------------------------------------------------------- what is set

@@ -18,6 +18,7 @@ from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.store import StorageUnavailable
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import Board
+from gateway.console.reading import MOST_FOUND, TextReading
 from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
 from gateway.sharing.portion import Portion
 from tests.store.support import FakeClock
@@ -109,3 +110,22 @@ async def test_what_another_gateway_runs_is_neither_shown_beforehand_nor_done_he
     with pytest.raises(CannotAct, match="gateway") as refused:
         await (acting.act("ops", name, hand, "", "mark") if does else acting.preview(name, hand, ""))
     assert refused.value.status == 409
+
+
+@pytest.mark.parametrize(("fit", "whole"), [(MOST_FOUND - 1, True), (MOST_FOUND, True), (MOST_FOUND + 1, False)])
+async def test_a_search_says_that_it_is_whole_only_if_nothing_that_fits_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, fit: int, *, whole: bool
+) -> None:
+    async def found(_: TextReading, some: list[str], __: list[str]) -> list[str]:
+        return [one for one in some if one == "fits"]
+
+    async def nothing(*_: object) -> None: ...
+
+    async def turns(_: int) -> list[str]:
+        return ["other"] * 20 + ["fits"] * fit
+
+    store = SimpleNamespace(overview=SimpleNamespace(turns=turns), deliveries=SimpleNamespace(act=nothing))
+    clock = FakeClock()
+    monkeypatch.setattr(TextReading, "_found", found)
+    told: Any = await TextReading(cast("Any", store), NONE, NONE, clock, SystemIds(clock)).search("operator", "word")
+    assert (len(told["found"]), told["whole"]) == (min(fit, MOST_FOUND), whole)

@@ -13,7 +13,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from adapters.contract.sessions import Decision, DecisionFate
 from agent_core.rules.consents import Lasting
 from agent_core.store.audit import AuditRow
+from agent_core.store.turns.rows import TurnState
 from agent_core.turn.events import Verdict
+from gateway.conversations import deciding
+from gateway.conversations.deciding import Deciding
 from gateway.http import approvaladmin
 from gateway.http.admin import BY
 from gateway.http.approvaladmin import ApprovalAdmin
@@ -26,8 +29,8 @@ NOW = StillClock().now_ms()
 class Decides:
     """Gives the decision that a test wants, and keeps what is noted."""
 
-    def __init__(self, decision: Decision, asked: object = None) -> None:
-        self.decision, self._asked = decision, asked
+    def __init__(self, decision: Decision, answers: object = None) -> None:
+        self.decision, self._answers = decision, answers
         self.noted: list[AuditRow] = []
         self.refused: list[object] = []
         self.store = SimpleNamespace(deliveries=SimpleNamespace(act=self._act))
@@ -36,9 +39,9 @@ class Decides:
     async def _act(self, entry: AuditRow) -> None:
         self.noted.append(entry)
 
-    async def asked(self, turn: str) -> object:
+    async def answers(self, turn: str) -> object:
         assert turn == "t_1"
-        return self._asked
+        return self._answers
 
     async def decide_as_operator(self, *given: object) -> Decision:
         self.refused.append(given[-1])
@@ -91,8 +94,8 @@ async def test_where_others_are_named_to_decide_whoever_runs_it_is_told_who(
         return words
 
     monkeypatch.setattr(approvaladmin, "operator_refused", refused)
-    asked = SimpleNamespace(messages=("what was asked",)) if there else None
-    decides = Decides(Decision(DecisionFate.FORBIDDEN, by=words), asked)
+    answers = ("what was asked",) if there else None
+    decides = Decides(Decision(DecisionFate.FORBIDDEN, by=words), answers)
     app = web.Application()
     app.add_routes(ApprovalAdmin(lambda: cast("Any", decides), StillClock(), CountedIds(), None).routes())
     async with (
@@ -102,3 +105,36 @@ async def test_where_others_are_named_to_decide_whoever_runs_it_is_told_who(
         assert response.status == 403
     assert decides.refused == [words if there else ""]
     assert decides.noted == []
+
+
+@pytest.mark.parametrize(
+    ("here", "state", "found"),
+    [
+        (True, TurnState.OPEN, ("asked here",)),
+        (False, TurnState.OPEN, ("asked elsewhere",)),
+        (False, TurnState.CLOSED, None),
+        (False, None, None),
+    ],
+)
+async def test_who_asked_is_known_wherever_the_turn_runs_and_while_something_of_it_is_being_stored(
+    monkeypatch: pytest.MonkeyPatch, found: tuple[str, ...] | None, state: TurnState | None, *, here: bool
+) -> None:
+    storing = SimpleNamespace(
+        identity=SimpleNamespace(turn="t_1"), over=False, seen=SimpleNamespace(committing=True), turn=None
+    )
+    running = [SimpleNamespace(driver=storing, messages=["asked here"])] if here else []
+
+    async def inputs(_: str) -> list[str]:
+        return ["asked elsewhere"]
+
+    async def one(_: str) -> object:
+        return None if state is None else SimpleNamespace(state=state)
+
+    def as_it_is(row: object) -> object:
+        return row
+
+    monkeypatch.setattr(deciding, "waiting_of", as_it_is)
+    store = SimpleNamespace(turns=SimpleNamespace(one=one), inbox=SimpleNamespace(inputs=inputs))
+    stopping = SimpleNamespace(queues=SimpleNamespace(running=lambda: running))
+    asking: Any = Deciding(cast("Any", store), cast("Any", stopping), cast("Any", None))
+    assert await asking.answers("t_1") == found

@@ -12,10 +12,10 @@ from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.messages import InputMessage
 from gateway.commands.carrying import Request
-from gateway.commands.deciders import answering_refused, deciding_refused
+from gateway.commands.deciders import answering_refused, askers_of, deciding_refused
 from gateway.later.tasks import TaskLimits, work_of
 from gateway.queues.queue import Running, Waiting
-from gateway.sessions.consents import ADMINS, ANYONE, ASKER
+from gateway.sessions.consents import ADMINS, ANYONE, ASKER, NOBODY
 
 ADA, BEN = ChatPerson("U7", "Ada", "Ada_L"), ChatPerson("8", "Ben")
 
@@ -70,3 +70,12 @@ def test_whose_task_it_is_decides_about_its_calls_as_whoever_asked() -> None:
     running = cast("Running", SimpleNamespace(messages=(Waiting(1, 1, task, 0),)))
     assert deciding_refused(pressed(ADA), running, (ASKER,)) == ""
     assert "Ada" in deciding_refused(pressed(BEN), running, (ASKER,))
+
+
+@pytest.mark.parametrize("who", sorted(NOBODY))
+def test_what_no_person_asked_is_decided_by_whoever_reads_the_question(who: str) -> None:
+    """A schedule, a hook or whoever runs the gateway presses no button in the chat."""
+    running = asked(ChatPerson(who, "scheduled"))
+    assert askers_of(running.messages) == {}
+    assert deciding_refused(pressed(BEN), running, (ASKER,)) == ""
+    assert deciding_refused(pressed(BEN), asked(ChatPerson(who, "scheduled"), ADA), (ASKER,))

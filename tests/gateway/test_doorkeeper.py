@@ -106,6 +106,18 @@ def test_so_many_of_one_address_are_let_in_and_who_goes_gives_his_place_back() -
     assert house.told == [CutOff.PEER.value]
 
 
+def test_only_a_few_who_are_turned_away_are_kept_until_they_have_read_why() -> None:
+    """Each of them takes a descriptor: who comes again and again is not to take all that there are."""
+    house = House()
+    for _ in range(20):
+        house.comes("203.0.113.1")
+    away = [socket for door, socket in house.doors if door.inner is None]
+    kept = [socket for socket in away if not socket.over]
+    assert (len(away), len(kept)) == (18, LIMITS.connections // 8 + 1)
+    assert house.keeper.count == 2 + len(kept)
+    assert [code(one) for one in kept] == [429] * len(kept)
+
+
 @pytest.mark.parametrize("peer", [PROXY, "127.0.0.1", "::1", "::ffff:127.0.0.1", f"::ffff:{PROXY}"])
 def test_a_proxy_of_ours_and_this_machine_have_no_bound_of_their_own(peer: str) -> None:
     house = House()

@@ -56,6 +56,9 @@ SURFACE = "telegram/1/7/"
         ("i_01m7zeta6mnpf4eb9ng0", IdKind.INCIDENT),
         ("12", IdKind.MESSAGE),
         ("inbox:12", IdKind.MESSAGE),
+        ("message:999999999999999999", IdKind.MESSAGE),
+        ("message:9999999999999999999", IdKind.PLATFORM_MESSAGE),  # no database can look for it
+        (f"delivery:{'9' * 5_000}", IdKind.PLATFORM_MESSAGE),
         ("delivery:12", IdKind.DELIVERY),
         ("telegram/1/7//t_1/text-1/0", IdKind.DELIVERY_KEY),
         ("1304567890123456789", IdKind.PLATFORM_MESSAGE),

@@ -283,3 +283,18 @@ async def test_what_is_kept_for_ever_stays(tmp_path: Path, days: int) -> None:
     one.keep = Keep(workspaces_days=days)
     await one.look()
     assert (tmp_path / "work" / "old").exists() is (days == 0)
+
+
+async def test_what_a_killed_process_left_in_a_folder_goes_and_is_no_use_of_it(tmp_path: Path) -> None:
+    """Else a folder in which something was left would be kept for so long again."""
+    clock, store = FakeClock(), Store()
+    aged(tmp_path / "work" / "used", 9, clock.now)
+    left = tmp_path / "work" / "used" / f".{'0' * 16}.part"
+    left.write_bytes(b"half")
+    nine_days_ago = clock.now / 1000 - 9 * 86_400
+    for one in (left, left.parent):
+        os.utime(one, (nine_days_ago, nine_days_ago))
+    one = upkeep(store, tmp_path, clock)
+    assert (await one.look()).workspaces_bytes == 10
+    assert not left.exists()
+    assert left.parent.stat().st_mtime == nine_days_ago

@@ -29,7 +29,7 @@ from gateway.later.followups import FollowUpsHere, follow_up
 from gateway.later.parts import NOT_YET, Later
 from gateway.later.reminders import CancelScheduled, SetLater, rule_of
 from gateway.later.sending import SendMessage, delivered
-from gateway.later.tasks import TaskEnd, TaskLimits, Tasks, work_of
+from gateway.later.tasks import TaskEnd, TaskLimits, TaskPlan, Tasks, work_of
 from gateway.later.zones import ZoneSaid
 from gateway.people.access import PersonStanding
 from gateway.queues import inbox
@@ -185,6 +185,14 @@ async def test_where_no_turn_can_be_had_a_page_is_told_so_and_a_program_has_nobo
     assert told is (surface == "web")
     said = f"{otherwise} (Your budget is used up.)" if otherwise else "🔔 It has ended\n"
     assert [(key, words.startswith(said)) for key, words in gateway.posted] == ([("said:k", True)] if told else [])
+
+
+async def test_on_a_page_where_nothing_is_said_but_by_turns_it_waits_for_room() -> None:
+    gateway = Gateway(FULL, AWAY, FULL).open()
+    with pytest.raises(NotAccepted):
+        await gateway.follow_ups.offered(PAGE, "command:2", "It has ended", "data")
+    assert await gateway.follow_ups.begin_for(PAGE, "command:2", "It has ended", "data")
+    assert [one.platform_key for one, _ in gateway.accepted] == ["command:2"]
 
 
 @pytest.mark.parametrize("account", ["telegram/1", "telegram/gone"])
@@ -449,3 +457,31 @@ async def test_a_person_stops_the_task_that_they_name(words: str, gone: list[str
     request: Any = SimpleNamespace(key=KEY.text(), words=words)
     await commands.tasks(request)
     assert sorted(gateway.tasks._cancelled) == gone
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+async def test_a_task_that_is_cancelled_before_its_message_is_stored_is_stopped_as_soon_as_it_is(
+    *, cancelled: bool
+) -> None:
+    gateway = Gateway().open()
+    stopped: list[Ticket] = []
+
+    async def stop(ticket: Ticket) -> None:
+        stopped.append(ticket)
+
+    async def followed(*_: object) -> None: ...
+
+    gateway.parts.stop = stop
+    row = await gateway.tasks.start(context(), "One", "Do it.")
+    looks: Any = gateway.tasks
+    looks._followed = followed
+    if cancelled:
+        await gateway.tasks.cancel(row)
+    plan = looks_plan(row)
+    await looks._ended(row, plan)
+    assert [one.inbox_id for one in stopped] == ([7] if cancelled else [])
+
+
+def looks_plan(row: ScheduleRow) -> TaskPlan:
+    plans: Any = tasks
+    return plans._plans().validate_json(row.body)

@@ -107,6 +107,16 @@ def test_only_codes_that_still_count_take_a_place(waiting: int, left_ms: int) ->
     assert refused.person.state is (PersonState.REFUSED if full else PersonState.PENDING)
 
 
+def test_strangers_of_one_account_take_no_place_of_another_one() -> None:
+    clock = FakeClock()
+    row = PersonRow("discord/2", "", PersonState.PENDING, code="AAAA", code_until=clock.now + 1)
+    people = [replace(row, person=f"p{number}") for number in range(MOST_PENDING)]
+    refused = members_of(clock, people, open_to_all=False).refusal(said("k"), free=False)
+    assert refused is not None
+    assert refused.person is not None
+    assert refused.person.state is PersonState.PENDING
+
+
 def test_what_proved_to_be_a_redelivery_leaves_its_place_to_the_next_message() -> None:
     members = members_of(FakeClock(), [], open_to_all=True, per_minute=1)
     first = said("a")

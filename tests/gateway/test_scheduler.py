@@ -13,6 +13,7 @@ import pytest
 
 from adapters.contract.base import FromApi, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.bell import Bell
 from agent_core.messages import InputMessage
 from agent_core.store.schedules.rows import Claimed, ScheduleRow, ScheduleState
@@ -42,7 +43,7 @@ class World:
         self.ours = True
         self.owned: list[str] = []
         self.bad: set[str] = set()
-        self.page_is_there = True
+        self.page_is_there, self.page_is_full = True, False
         self.told: list[str] = []
         damage = SimpleNamespace(sounds=0)
         set_aside = SimpleNamespace(damage=damage, check=lambda: None, schedules={}, schedule=self._aside)
@@ -67,6 +68,8 @@ class World:
     async def _on_page(self, page: FromApi, key: str, title: str, words: str, otherwise: str) -> bool:
         del page, title, words
         assert "Missed" in otherwise
+        if self.page_is_full:
+            raise NotAccepted("Too many messages wait.", NotAcceptedCode.QUEUE_FULL)
         self.told.append(key)
         return self.page_is_there
 
@@ -193,16 +196,35 @@ async def test_who_may_not_talk_any_more_is_reminded_of_nothing() -> None:
     assert world.rows[row.schedule].state is ScheduleState.CANCELLED
 
 
-async def test_what_a_page_wanted_that_is_gone_is_over() -> None:
-    world = World()
+def sets_on_page(world: World) -> ScheduleRow:
+    """A prompt, each hour."""
     page = FromApi(
         account="web", platform_key="k", session=SessionKey("web", "page", "c"), input=(InputMessage(""),), surface=PAGE,
         memory_scope="web/ada",
     )  # fmt: skip
-    row = world.sets(
-        "a", Every(3_600, world.clock.now), replace(ADA, address=ChatAddress(PAGE, "page", "c")), page=page
-    )
-    world.rows[row.schedule] = row = replace(row, kind=ScheduleKind.PROMPT.value)
+    origin = replace(ADA, address=ChatAddress(PAGE, "page", "c"))
+    row = replace(world.sets("a", Every(3_600, world.clock.now), origin, page=page), kind=ScheduleKind.PROMPT.value)
+    world.rows[row.schedule] = row
+    return row
+
+
+async def test_what_a_page_has_no_room_for_waits_for_it_and_holds_up_no_other() -> None:
+    world = World()
+    row = sets_on_page(world)
+    other = world.sets("b", Every(3_600, world.clock.now))
+    world.page_is_full = True
+    assert await world.look(HOUR_MS) == RETRY_SECONDS
+    assert [name for name, _ in world.claims] == [other.schedule]
+    assert world.rows[row.schedule] == row
+    world.page_is_full = False
+    await world.look(5_000)
+    assert world.told == [f"schedule:{row.schedule}:{row.next_at}"]
+    assert world.rows[row.schedule].state is ScheduleState.ACTIVE
+
+
+async def test_what_a_page_wanted_that_is_gone_is_over() -> None:
+    world = World()
+    row = sets_on_page(world)
     await world.look(HOUR_MS)
     assert world.rows[row.schedule].state is ScheduleState.ACTIVE
     world.page_is_there = False

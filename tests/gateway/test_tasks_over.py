@@ -27,6 +27,23 @@ ROW = ScheduleRow(
     schedule=f"{TASK}:1", kind=TASK, session_key="telegram/1/old//", surface="", number=1, rule="once 1", body=dumps(PLAN),
     next_at=None,
 )  # fmt: skip
+LIMITS = TaskLimits(at_once=1, at_once_all=1, seconds=9, steps=9, status_seconds=9)
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2])
+async def test_the_gateway_ends_although_the_storage_is_away_where_tasks_are_looked_for(looks: int) -> None:
+    """Of several gateways one looks again whenever it has more to do: also while the storage comes and goes."""
+
+    async def named(_: str) -> list[ScheduleRow]:
+        raise StorageUnavailable("away")
+
+    later = SimpleNamespace(store=SimpleNamespace(schedules=SimpleNamespace(named=named)), clock=FakeClock())
+    tasks = Tasks(cast("Any", later), cast("Any", None), LIMITS)
+    async with asyncio.timeout(2):
+        async with tasks.running():
+            for _ in range(looks):
+                tasks.look()
+            await asyncio.sleep(0)
 
 
 class Schedules:
@@ -71,8 +88,7 @@ async def told(schedules: Schedules) -> None:
         return True
 
     later = SimpleNamespace(store=SimpleNamespace(schedules=schedules), clock=FakeClock())
-    limits = TaskLimits(at_once=1, at_once_all=1, seconds=9, steps=9, status_seconds=9)
-    tasks = Tasks(cast("Any", later), cast("Any", SimpleNamespace(begin_for=begin_for)), limits)
+    tasks = Tasks(cast("Any", later), cast("Any", SimpleNamespace(begin_for=begin_for)), LIMITS)
     await tasks._tell(ROW, PLAN, "Task 1 is done.", "ok")
 
 

@@ -6,13 +6,17 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import aiohttp
 import pytest
 
-from adapters.contract.sessions import SessionSight
+from adapters.contract.sessions import BusyElsewhere, SessionSight, SessionState, StillRunning
 from adapters.http.sessions import pagelist
 from agent_core.ports import SystemClock
+from agent_core.store.sessions.rows import SessionRow
+from gateway.conversations import temporary
 from gateway.conversations.access import GatewaySessions
 from gateway.conversations.temporary import KEPT_MS, forget_temporary
 from tests.chats.model import scripted_model
@@ -134,3 +138,39 @@ async def test_what_is_put_aside_or_temporary_takes_no_place_in_the_list(
         async with http.delete(f"{up.url}/api/conversations/c-first-one") as response:
             assert response.status == 200
         assert sorted(await listed(http, up.url)) == ["c-aside-first", "c-aside-other", "c-back-again", "c-second-one"]
+
+
+@pytest.mark.parametrize("trouble", [StillRunning, BusyElsewhere])
+async def test_one_that_cannot_be_deleted_just_now_keeps_no_other(
+    monkeypatch: pytest.MonkeyPatch, trouble: type[Exception]
+) -> None:
+    rows = [SessionRow(f"s_{number}", f"web/page/c-t-{number}//", None, 1) for number in range(3)]
+    gone: list[str] = []
+
+    async def delete(sight: SimpleNamespace) -> None:
+        if sight.session == "s_0":
+            raise trouble
+        gone.append(sight.session)
+
+    async def named(*_: object, **__: object) -> list[SessionRow]:
+        return rows
+
+    async def one(session: str) -> SessionRow:
+        return next(row for row in rows if row.session == session)
+
+    async def of(found: list[SessionRow]) -> list[SimpleNamespace]:
+        return [SimpleNamespace(session=row.session, state=SessionState.IDLE) for row in found]
+
+    sessions = SimpleNamespace(named=named, one=one)
+    access = SimpleNamespace(store=SimpleNamespace(sessions=sessions), sights=SimpleNamespace(of=of), delete=delete)
+
+    def access_of(*_: object) -> object:
+        return access
+
+    def mine(_: str) -> bool:
+        return True
+
+    monkeypatch.setattr(temporary, "access_of", access_of)
+    hub = SimpleNamespace(accepting=None, stopping=None, forgetting=None, portion=SimpleNamespace(mine=mine))
+    assert await forget_temporary(cast("Any", hub), 2 * KEPT_MS) == 2
+    assert gone == ["s_1", "s_2"]

@@ -246,6 +246,23 @@ async def test_each_damage_is_a_reason_once_and_whoever_wants_it_again_has_it(mo
 
 
 @pytest.mark.parametrize(
+    ("found", "looks"), [(Soundness(), 1), (CannotOpen("it is away"), 3), (RuntimeError("a mistake"), 1)]
+)
+async def test_what_could_not_be_looked_at_is_looked_at_later(
+    monkeypatch: pytest.MonkeyPatch, found: Soundness | Exception, looks: int
+) -> None:
+    looked = Looked(monkeypatch, crashed=True)
+    looked.found = found
+
+    def is_back() -> None:
+        looked.found = Soundness()
+
+    await looked.run(nothing, nothing, nothing, nothing, is_back, *[nothing] * 4)
+    assert looked.looks == looks
+    assert bool(looked.watch.at) is not isinstance(found, RuntimeError)
+
+
+@pytest.mark.parametrize(
     ("found", "sound", "words"),
     [
         (Soundness(), 1, ""),

@@ -20,6 +20,7 @@ from adapters.http.api.taking import NO_RESPONSE
 from adapters.http.common import CALLER, Problem, problem_response
 from adapters.http.errorsas import ErrorsAs
 from adapters.http.sealing import Seals
+from adapters.http.sessions.pages import paging
 from adapters.http.theirs import asked_by
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message, text_of
@@ -29,7 +30,6 @@ from agent_core.text.patterns import late
 GLANCE_SECONDS = 0.05
 """How long a look at a response waits for something to see."""
 CANCEL_TRIES = 20
-MOST_ITEMS = 100
 MOST_REFERRED = 1_000
 """A request refers to items of so many responses."""
 _ITEM = late(r"(msg|rs|fc|ctc|mcp|ig|in)_(s_[0-9a-z]+)_([0-9]{1,18})_.{1,200}")
@@ -109,16 +109,15 @@ class KeptResponses:
         kept = await self._kept(request)
         if isinstance(kept, Problem):
             return problem_response(kept)
-        items = input_items(kept.inbound, _mark_of(kept))
-        if request.query.get("order", "desc") != "asc":
+        asked, items = paging(request.query), input_items(kept.inbound, _mark_of(kept))
+        if isinstance(asked, Problem):
+            return problem_response(asked)
+        if asked.newest_first:
             items.reverse()
-        after, limit = request.query.get("after"), request.query.get("limit", "20")
-        if not limit.isdigit() or not 1 <= int(limit) <= MOST_ITEMS:
-            return problem_response(Problem(400, f"limit must be between 1 and {MOST_ITEMS}.", param="limit"))
-        if after:
+        if asked.after:
             ids = [item["id"] for item in items]
-            items = items[ids.index(after) + 1 :] if after in ids else []
-        page = items[: int(limit)]
+            items = items[ids.index(asked.after) + 1 :] if asked.after in ids else []
+        page = items[: asked.limit]
         return _json(
             {
                 "object": "list",

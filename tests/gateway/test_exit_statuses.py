@@ -1,0 +1,152 @@
+"""What commands do with what they are told: nothing is decided about one that is not meant, and the exit status says how it went."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adapters.checks import probe
+from adapters.checks.findings import Finding, problem
+from agent_core.jsonvalue import Json
+from agent_core.store import reading as stored
+from agent_core.text.redaction import Redactor
+from agent_core.tools.base import ToolOutcome, ToolStatus
+from gateway.cli import approvals, db, look, tools
+from gateway.config import reading as configuration
+from gateway.explain import story
+from gateway.operate import context, database, trying
+
+FIRST, SECOND = "appr_t_1_0000000000aa", "appr_t_2_1111111111aa"
+
+
+def always(value: object) -> Callable[..., object]:
+    def given(*_: object, **__: object) -> object:
+        return value
+
+    return given
+
+
+class Waits:
+    """A gateway in which these wait."""
+
+    def __init__(self, *ids: str, offers: Sequence[str] = ("once",)) -> None:
+        self.waiting: list[dict[str, Json]] = [{"id": one, "offers": [*offers]} for one in ids]
+        self.decided: list[tuple[str, bool, str]] = []
+
+    async def approvals(self) -> list[dict[str, Json]]:
+        return self.waiting
+
+    async def decide_call(self, name: str, *, approve: bool, lasts: str) -> dict[str, Json]:
+        self.decided.append((name, approve, lasts))
+        return {"status": "approved" if approve else "denied", "lasts": lasts}
+
+
+@pytest.mark.parametrize("approve", [True, False])
+@pytest.mark.parametrize(
+    ("said", "lasts", "decided"),
+    [
+        ("0aa", "once", FIRST),
+        ("1111aa", "once", SECOND),
+        ("aa", "once", ""),  # both
+        ("bb", "once", ""),  # neither
+        ("0000", "once", ""),  # in the middle of one
+        ("0aa", "always", ""),  # which is not offered
+        (SECOND, "once", SECOND),
+    ],
+)
+async def test_only_the_one_call_that_is_meant_is_decided(
+    monkeypatch: pytest.MonkeyPatch, said: str, lasts: str, decided: str, *, approve: bool
+) -> None:
+    gateway = Waits(FIRST, SECOND)
+
+    async def remote(_: object) -> Waits:
+        return gateway
+
+    monkeypatch.setattr(approvals, "_remote", remote)
+    command: Any = approvals
+    status = await command._decide(None, said, approve=approve, lasts=lasts)
+    if lasts == "always" and not approve:
+        decided = FIRST  # nothing lasts of what is denied
+    assert gateway.decided == ([(decided, approve, lasts)] if decided else [])
+    assert status == (0 if decided else 1)
+
+
+@pytest.mark.parametrize("status", ToolStatus)
+async def test_a_try_of_a_tool_ends_well_only_if_it_did(monkeypatch: pytest.MonkeyPatch, status: ToolStatus) -> None:
+    async def tried(*_: object) -> tuple[ToolOutcome, str]:
+        return ToolOutcome(status, "it said so"), ""
+
+    monkeypatch.setattr(context, "load_all", always((SimpleNamespace(config=None), None)))
+    monkeypatch.setattr(context, "configure_logs", always(None))
+    monkeypatch.setattr(trying, "tried", tried)
+    command: Any = tools
+    assert (await command._try(None, "dice", "{}") == 0) is (status is ToolStatus.OK)
+
+
+@pytest.mark.parametrize("yes", [True, False])
+@pytest.mark.parametrize("question", probe.Question)
+async def test_health_ends_well_only_if_the_answer_is_yes_and_the_key_goes_where_it_is_needed(
+    monkeypatch: pytest.MonkeyPatch, question: probe.Question, *, yes: bool
+) -> None:
+    asked: list[object] = []
+
+    async def health(url: str, one: probe.Question, key: str | None, seconds: float) -> probe.ProbeResult:
+        asked.extend((url, one, key, seconds))
+        return probe.ProbeResult(yes=yes, why=("it is starting",))
+
+    key = SimpleNamespace(get_secret_value=lambda: "secret")
+    server = SimpleNamespace(host="0.0.0.0", port=8787, operator_key=key)
+    loaded = SimpleNamespace(config=SimpleNamespace(server=server))
+    monkeypatch.setattr(context, "load_all", always((loaded, None)))
+    monkeypatch.setattr(probe, "health", health)
+    command: Any = look
+    assert (await command._health(None, question.value, 4.0) == 0) is yes
+    well = question is probe.Question.WELL
+    assert asked == ["http://127.0.0.1:8787", question, "secret" if well else None, 4.0]
+
+
+@pytest.mark.parametrize("quick", [True, False])
+async def test_a_check_of_the_database_is_as_thorough_as_was_asked_and_ends_as_what_it_found(
+    monkeypatch: pytest.MonkeyPatch, *, quick: bool
+) -> None:
+    asked: list[bool] = []
+
+    async def checked(*_: object, thorough: bool) -> list[Finding]:
+        asked.append(thorough)
+        return [problem("database.damage", "It is damaged.", "Restore a backup.")]
+
+    monkeypatch.setattr(context, "load_all", always((SimpleNamespace(config=None), None)))
+    monkeypatch.setattr(database, "checked", checked)
+    command: Any = db
+    assert await command._check(None, quick=quick, as_json=False) == 1
+    assert asked == [not quick]
+
+
+@pytest.mark.parametrize("found", [True, False])
+async def test_explain_ends_well_only_for_what_is_stored(monkeypatch: pytest.MonkeyPatch, *, found: bool) -> None:
+    class Explains:
+        def __init__(self, *_: object, **more: object) -> None:
+            assert more == {"show_text": False, "kept_days": 9}
+
+        async def of(self, _: str) -> object:
+            return SimpleNamespace(found=found, text=always("It says sk-secret."))
+
+    @asynccontextmanager
+    async def open_reads(_: object) -> AsyncGenerator[None]:
+        yield
+
+    kept = SimpleNamespace(storage=SimpleNamespace(url=""), retention=SimpleNamespace(bodies_days=9))
+    said: list[object] = []
+    monkeypatch.setattr(context, "load_all", always((SimpleNamespace(config=kept), SimpleNamespace(database="db"))))
+    monkeypatch.setattr(configuration, "redactor_of", always(Redactor.of(["sk-secret"])))
+    monkeypatch.setattr(stored, "open_reads", open_reads)
+    monkeypatch.setattr(story, "Explainer", Explains)
+    monkeypatch.setattr(look.click, "echo", said.append)
+    command: Any = look
+    assert (await command._explain(None, "t_1", "", "", show_text=False, as_json=False) == 0) is found
+    assert "sk-secret" not in str(said)
+    assert "It says" in str(said)

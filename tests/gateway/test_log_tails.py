@@ -1,0 +1,49 @@
+"""Lines of a log that grows: each comes once and whole, however it was written, cut or put aside meanwhile."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.operate.triage.reading import Tail
+
+LINES = st.lists(st.binary(max_size=6).map(lambda one: one.replace(b"\n", b" ")), min_size=1, max_size=6)
+
+
+@given(LINES, st.lists(st.integers(1, 9), min_size=1, max_size=8))
+def test_each_line_comes_once_and_whole_however_it_was_written(lines: list[bytes], pieces: list[int]) -> None:
+    whole, found = b"".join(b"%b\n" % one for one in lines), list[bytes]()
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("wb", 0) as log:
+        tail, at = Tail(log.name), 0
+        for piece in (*pieces, len(whole)):
+            log.write(whole[at : at + piece])
+            at += piece
+            found += tail.more()
+        assert not tail.over
+        tail.close()
+    assert found == lines
+
+
+@pytest.mark.parametrize("how", ["another file", "cut", "both names for a moment"])
+def test_what_is_written_after_a_log_was_put_aside_is_read_from_its_beginning(tmp_path: Path, how: str) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"one\ntwo\nth")
+    tail = Tail(str(log))
+    assert [*tail.more()] == [b"one", b"two"]
+    match how:
+        case "another file":
+            log.rename(tmp_path / "log.1")
+            log.write_bytes(b"four\n")
+        case "cut":
+            log.write_bytes(b"four\n")
+        case _:
+            log.rename(tmp_path / "log.1")
+            assert [*tail.more()] == []
+            log.write_bytes(b"four\n")
+    rest = [*tail.more(), *tail.more()]
+    assert rest == [b"th", b"four"]
+    tail.close()
