@@ -235,3 +235,40 @@ async def test_a_phone_that_opens_the_list_is_not_given_its_keyboard(browser: Br
     await page.tap("#drawer")
     await expect(page.locator("#search")).to_be_visible()
     await expect(page.locator("#search")).not_to_be_focused()
+
+
+ENTER = """(code) => document.getElementById("text").dispatchEvent(
+  new KeyboardEvent("keydown", { key: "Enter", keyCode: code, bubbles: true, cancelable: true }))"""
+
+
+async def test_an_enter_that_belongs_to_the_input_method_sends_nothing_and_takes_no_command(
+    browser: Browser, up: Serving
+):
+    page = await opened(browser, up.url)
+    for written in ("日本", "/he"):
+        await page.fill("#text", written)
+        await page.evaluate(ENTER, 229)  # as Safari tells it: what was composed is over by then
+        await expect(page.locator("#text")).to_have_value(written)
+    await page.fill("#text", "日本")
+    await page.evaluate(ENTER, 13)
+    await finished(page)
+    await expect(page.locator(".person")).to_have_text(["日本"])
+
+
+async def test_what_is_printed_is_all_that_was_said_and_nothing_to_be_pressed(browser: Browser, up: Serving):
+    page = await answered(browser, up.url, LONG_CODE)
+    await page.emulate_media(media="print", color_scheme="dark")
+    assert await page.evaluate("document.documentElement.scrollHeight") > 600 * 20, "and not one screen of it"
+    for left in ("header", "#side", "#composer", ".acts button", ".codehead button"):
+        await expect(page.locator(left).first).to_be_hidden()
+    assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+async def test_a_text_with_odd_ends_of_lines_is_shown_as_any_other(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await say(page, "say one\u2028two\u2029three\x85four")
+    await finished(page)
+    await expect(page.locator(".answer")).to_contain_text("three")
+    await page.reload()
+    await finished(page)
+    await expect(page.locator(".person")).to_contain_text("three")

@@ -30,6 +30,9 @@ export function announce(words) {
   while (live.childElementCount > 5) live.firstElementChild.remove();
 }
 
+/** Whether a key is the input method's. Safari ends what is composed before it tells of the key that ended it: 229 says whose that was. @param {KeyboardEvent} event */
+export const composing = (event) => event.isComposing || event.keyCode === 229;
+
 let closing = 0;
 /** Shows a sentence at the foot for some seconds, and says it. @param {string} words */
 export function toast(words) {

@@ -99,7 +99,8 @@ function follow(path, receive, problem) {
         while ((end = buffer.indexOf("\n\n")) >= 0) {
           const block = buffer.slice(0, end);
           buffer = buffer.slice(end + 2);
-          const name = /^event: (.*)$/m.exec(block)?.[1], data = /^data: (.*)$/m.exec(block)?.[1];
+          const told = (what) => block.split("\n").find((line) => line.startsWith(what))?.slice(what.length); // a name may have other ends of lines in it
+          const name = told("event: "), data = told("data: ");
           if (data && !stopped) { failed = 0; receive(name, JSON.parse(data)); }
         }
       }
