@@ -162,7 +162,11 @@ async def test_a_file_that_is_still_on_its_way_from_one_tab_is_not_called_lost_b
 ):
     page = await opened(browser, up.url)
     held: list[Route] = []
-    await page.route("**/messages", lambda route: held.append(route))
+
+    async def hold(route: Route) -> None:
+        held.append(route)
+
+    await page.route("**/messages", hold)
     (tmp_path / "notes.txt").write_text("milk")
     await chosen(page, tmp_path / "notes.txt")
     await say(page, "say what is in it")
