@@ -2,7 +2,7 @@
 
 import { quiet } from "./aloud.js";
 import { attaching } from "./attach.js";
-import { $, announce, button, composing, node, reconcile, toast } from "./dom.js";
+import { $, announce, asleep, button, composing, free, keepingPlace, node, reconcile, toast } from "./dom.js";
 import * as list from "./list.js";
 import * as menu from "./menu.js";
 import { NoKey, admit, ask, browser, call, headers, problem, reachable, whenKeyIsGiven } from "./net.js";
@@ -168,7 +168,7 @@ async function follow() {
     if (connection !== mine) return;
     if (error instanceof NoKey) { noKey = true; return; }
     failures += 1;
-    lostSince ||= Date.now();
+    lostSince ||= Date.now() - (mine.signal.reason === "silent" ? SILENCE_MS : 0);
     showLink();
     const pause = Math.min(15_000, 500 * 2 ** Math.min(failures, 6)) * (0.5 + Math.random() / 2);
     setTimeout(() => { if (connection === mine) follow(); }, pause);
@@ -260,12 +260,13 @@ function forgetEarlier() {
 }
 
 async function stop() {
-  $("stop").disabled = true;
+  if (!free($("stop"))) return;
+  asleep($("stop"), true);
   try {
     await ask(`/api/sessions/${session}/stop`, { method: "POST" });
   } catch (error) {
     toast(say("failed", { why: /** @type {Error} */ (error).message }));
-  } finally { $("stop").disabled = false; }
+  } finally { asleep($("stop"), false); }
 }
 
 function showLink() {
@@ -390,7 +391,9 @@ function arrive() {
 /** Each turn as it was when it was last shown, and where. @type {Map<string, {turn: Turn, item: HTMLElement}>} */
 const items = new Map();
 
-function render() {
+const render = () => keepingPlace(draw);
+
+function draw() {
   const began = performance.now();
   const follows = following || followed || atEnd();
   const ordered = [...turns.entries()].filter(([, turn]) => !turn.hidden).sort(([, a], [, b]) => a.order - b.order);
