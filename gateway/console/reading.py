@@ -62,7 +62,7 @@ class TextReading:
             some = latest[seen : seen + TURNS_AT_ONCE]
             seen += len(some)
             found += await self._found(some, words)
-        return {"found": found[:MOST_FOUND], "turns": seen, "whole": seen == len(latest) < SEARCH_TURNS}
+        return {"found": found[:MOST_FOUND], "turns": seen, "whole": seen == len(latest) < SEARCH_TURNS and len(found) <= MOST_FOUND}
 
     async def _found(self, turns: list[TurnSummary], words: list[str]) -> list[Json]:
         found: list[Json] = []

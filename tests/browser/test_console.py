@@ -23,6 +23,7 @@ from agent_core.store.reading import open_reads
 from agent_core.store.store import open_store
 from gateway.daemon import Serving
 from gateway.explain.story import why
+from tests.browser.test_conversations import SEEN
 from tests.browser.test_for_everybody import found_by_axe
 from tests.browser.test_for_everybody import tools as tools
 from tests.browser.test_page import SHOTS
@@ -390,3 +391,16 @@ async def test_a_name_with_odd_ends_of_lines_is_shown_as_any_other(browser: Brow
     page = await browser.new_page()
     await page.goto(f"{up.url}/console")
     await expect(page.locator("#list .head")).to_have_count(1)
+
+
+async def test_a_console_that_nobody_sees_keeps_no_connection(browser: Browser, up: Serving):
+    page = await browser.new_page()
+    await page.clock.install()
+    await page.goto(f"{up.url}/console")
+    await expect(page.locator("#link")).to_have_text("live")
+    async with page.expect_event("requestfailed", lambda request: request.url.endswith("/live")):
+        await page.evaluate(SEEN, False)
+        await page.clock.fast_forward(11_000)
+    await expect(page.locator("#link")).to_have_text("live")
+    async with page.expect_response(lambda response: response.url.endswith("/live")):
+        await page.evaluate(SEEN, True)
