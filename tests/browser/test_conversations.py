@@ -329,3 +329,22 @@ async def test_a_tab_that_nobody_sees_keeps_no_connection_and_has_all_that_was_s
     await finished(page, 1)
     await page.evaluate(SEEN, True)
     await finished(page, 2)
+
+
+async def test_a_conversation_that_is_deleted_is_gone_from_every_tab(browser: Browser, up: Serving):
+    """What is shown is what the model is told: nothing of it any more."""
+    page = await opened(browser, up.url)
+    await say(page, "hello")
+    await finished(page)
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await finished(other)
+    await page.click("#list .more")
+    await page.click("#delete")
+    await page.click("#really")
+    await expect(other.locator("#welcome")).to_be_visible()
+    await expect(other.locator(".turn")).to_have_count(0)
+    await expect(other.locator("#list a")).to_have_count(0)
+    await say(other, "say again")
+    await finished(other)
+    await expect(other.locator(".person")).to_have_text(["say again"])

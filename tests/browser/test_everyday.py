@@ -121,11 +121,11 @@ LEFTWARD = """> اقتباس
 TO_END = "(() => { const box = document.querySelector('#scroll'); return box.scrollHeight - box.scrollTop - box.clientHeight; })()"
 
 
-async def answered(browser: Browser, url: str, text: str, locale: str = "en") -> Page:
-    """The page with one answer."""
+async def answered(browser: Browser, url: str, text: str, locale: str = "en", turns: int = 1) -> Page:
+    """The page with one answer, or with several."""
 
     async def told(route: Route) -> None:
-        body = f"event: snapshot\ndata: {json.dumps([turn(0, text, final=True)])}\n\n"
+        body = f"event: snapshot\ndata: {json.dumps([turn(n, text, final=True) for n in range(turns)])}\n\n"
         await route.fulfill(body=body, content_type="text/event-stream")
 
     context = await browser.new_context(viewport={"width": 1280, "height": 800}, locale=locale)
@@ -133,7 +133,7 @@ async def answered(browser: Browser, url: str, text: str, locale: str = "en") ->
     page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
     await page.route("**/events?changes=1", told)
     await page.goto(url)
-    await expect(page.locator(".answer")).to_be_visible()
+    await expect(page.locator(".answer").last).to_be_visible()
     return page
 
 
@@ -272,3 +272,20 @@ async def test_a_text_with_odd_ends_of_lines_is_shown_as_any_other(browser: Brow
     await page.reload()
     await finished(page)
     await expect(page.locator(".person")).to_contain_text("three")
+
+
+async def test_of_many_turns_those_far_away_are_not_laid_out_and_the_end_is_in_sight(browser: Browser, up: Serving):
+    page = await answered(browser, up.url, "One line.\n\nAnd another one.", turns=120)
+    turns = page.locator(".turn")
+    await expect(turns).to_have_count(120)
+    for place, laid in ((0, "auto"), (79, "auto"), (80, "visible"), (119, "visible")):
+        await expect(turns.nth(place)).to_have_css("content-visibility", laid)
+    await expect(turns.last.locator(".figures")).to_be_in_viewport()
+    assert await page.evaluate(TO_END) < 2
+    await page.mouse.move(700, 300)
+    for _ in range(12):
+        await page.mouse.wheel(0, -2000)
+        await page.wait_for_timeout(30)
+    await expect(turns.last).not_to_be_in_viewport()
+    await turns.first.get_by_role("button", name="Edit").focus()
+    await expect(turns.first).to_be_in_viewport()

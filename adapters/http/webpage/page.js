@@ -222,7 +222,7 @@ function receive(block) {
     drop(id);
   }
   if (ended) list.ended();
-  else if (moved) list.load(true);
+  else if (moved || (first && before.size && !turns.size)) list.load(true); // deleted, maybe in another tab
   renderSoon();
 }
 
