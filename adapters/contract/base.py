@@ -351,7 +351,7 @@ class SessionFollower(Protocol):
 
     @property
     def over(self) -> bool:
-        """Nothing more can be seen of it here, and perhaps elsewhere: whoever follows comes again."""
+        """Nothing more can be seen of it here, and perhaps elsewhere, or it was deleted and what was seen is there no more: whoever follows comes again."""
         ...
 
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:

@@ -234,6 +234,8 @@ class SessionQueue:
     recent_loaded: bool = False
     branches: Branches = field(default_factory=Branches)
     """As they were when the closed turns were loaded."""
+    ended: int = 0
+    """How often a session of it was deleted."""
     accepting: Entrance = field(default_factory=Entrance)
     """Held while a message is stored and queued."""
     steers: list[Waiting] = field(default_factory=list[Waiting])

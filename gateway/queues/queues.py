@@ -88,6 +88,8 @@ class Queues:
         self.pasts.drop(queue.key)
         queue.begin_anew("", 0)
         queue.recent, queue.prefs, queue.prefs_loaded = [], Prefs(), False
+        queue.ended += 1  # whoever watches has more of it to see than there is
+        queue.wake()
 
     def point(self, queue: SessionQueue, session: str, epoch: int) -> None:
         """From now on the queue is another session's."""

@@ -310,6 +310,7 @@ class WholeSessionFollower:
         self._first = True
         self._far: FarSights | None = None
         self._due, self._woken = Due(), False
+        self._ended = queue.ended
 
     async def __aenter__(self) -> WholeSessionFollower:
         self._queue.watchers.append(self._bell)
@@ -336,6 +337,8 @@ class WholeSessionFollower:
     @property
     def over(self) -> bool:
         """See `adapters.contract.base.SessionFollower.over`."""
+        if self._queue.ended != self._ended:
+            return True
         return self._watching.portion.cut_off and all(one.seen.over or one.seen.storage_away for one in self._watched)
 
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:

@@ -44,3 +44,29 @@ async def test_where_whoever_asked_may_not_decide_the_page_says_who_may(browser:
         await page.wait_for_timeout(6_000)  # the question is drawn anew as its time goes by
         await expect(page.locator(".approval .wrong")).to_have_text("Only an admin may decide that. It still waits.")
     assert not list(tmp_path.rglob("a.txt"))
+
+
+async def test_a_question_whose_time_runs_keeps_the_place_of_whoever_decides_it_by_keys(
+    browser: Browser, tmp_path: Path
+):
+    async with served(tmp_path, {"OUTSPOKEN_TOOLS__APPROVAL": "write_file"}) as up:
+        page = await opened(browser, up.url)
+        await say(page, "write notes.txt: milk")
+        approve = page.get_by_role("button", name="Approve", exact=True)
+        await approve.focus()
+        await expect(page.locator(".approval")).to_contain_text("9 min 5")
+        begun = await page.locator(".approval .asked").last.text_content()
+        await expect(page.locator(".approval .asked").last).not_to_have_text(begun or "")
+        await expect(approve).to_be_focused()
+        await page.keyboard.press("Enter")
+        await finished(page)
+        await expect(page.locator("#text")).to_be_focused()
+        await say(page, "count to 150 slowly")
+        await page.locator("#stop").press("Enter")
+        await finished(page, 2)
+        await expect(page.locator("#text")).to_be_focused()
+        await page.locator("#list .more").press("Enter")
+        await page.fill("#settingstitle", "Shopping")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#list .title")).to_have_text("Shopping")
+        await expect(page.locator("#list .more")).to_be_focused()

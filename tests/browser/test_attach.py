@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from pathlib import Path
 
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from gateway.daemon import Serving
 from tests.agent_core.oddfiles import WORDS, pdf
@@ -136,3 +136,49 @@ async def test_without_a_microphone_the_page_says_so(browser: Browser, up: Servi
     await page.get_by_role("button", name="Record your voice").click()
     await expect(page.locator("#toast")).to_contain_text("does not let the page use a microphone")
     await expect(page.get_by_role("button", name="Record your voice")).to_be_visible()
+
+
+COPIED = """(kinds) => {
+  const data = new DataTransfer();
+  for (const [kind, text] of kinds) data.setData(kind, text);
+  data.items.add(new File(["not a picture"], "image.png", { type: "image/png" }));
+  document.getElementById("text").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+CELLS = [["text/plain", "tea\t2"], ["text/html", "<table><tr><td>tea</td><td>2</td></tr></table>"]]
+
+
+async def test_words_that_come_with_a_picture_of_themselves_are_pasted_as_words(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.evaluate(COPIED, CELLS)  # as spreadsheets and word processors copy
+    await expect(page.locator(".files li")).to_have_count(0)
+    await page.evaluate(COPIED, CELLS[1:])  # a picture of a web page, with the element that showed it
+    await expect(page.locator(".files li")).to_have_count(1)
+    await page.evaluate(COPIED, [["text/plain", "image.png"]])  # a file of a folder, with its name
+    await expect(page.locator(".files li")).to_have_count(2)
+
+
+async def test_a_file_that_is_still_on_its_way_from_one_tab_is_not_called_lost_by_another(
+    browser: Browser, up: Serving, tmp_path: Path
+):
+    page = await opened(browser, up.url)
+    held: list[Route] = []
+
+    async def hold(route: Route) -> None:
+        held.append(route)
+
+    await page.route("**/messages", hold)
+    (tmp_path / "notes.txt").write_text("milk")
+    await chosen(page, tmp_path / "notes.txt")
+    await say(page, "say what is in it")
+    await expect(page.locator(".unsent .hint")).to_contain_text("Sending")
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await say(other, "say second")
+    await expect(other.locator(".unsent .hint")).to_have_count(2)
+    await other.wait_for_timeout(700)  # it asks who has the file
+    for tab in (page, other):
+        await expect(tab.locator(".unsent .hint").first).to_contain_text("Sending")
+    await held[0].continue_()
+    for tab in (page, other):
+        await finished(tab, 2)
+        await expect(tab.locator(".person")).to_have_text(["say what is in it", "say second"])

@@ -21,7 +21,9 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.reading import open_reads
 from agent_core.store.store import open_store
+from gateway.daemon import Serving
 from gateway.explain.story import why
+from tests.browser.test_conversations import SEEN
 from tests.browser.test_for_everybody import found_by_axe
 from tests.browser.test_for_everybody import tools as tools
 from tests.browser.test_page import SHOTS
@@ -379,3 +381,26 @@ async def test_a_gateway_that_dies_is_told_and_comes_back(browser: Browser, scen
         scene.harness.model.release()
         await expect(page.locator("#count")).to_have_text("0 turns running")
     await page.context.close()
+
+
+async def test_a_name_with_odd_ends_of_lines_is_shown_as_any_other(browser: Browser, up: Serving):
+    async with aiohttp.ClientSession() as client:
+        body = {"model": "outspoken", "user": "Ada\u2028B", "messages": [{"role": "user", "content": "hello"}]}
+        async with client.post(f"{up.url}/v1/chat/completions", json=body) as answer:
+            assert answer.status == 200
+    page = await browser.new_page()
+    await page.goto(f"{up.url}/console")
+    await expect(page.locator("#list .head")).to_have_count(1)
+
+
+async def test_a_console_that_nobody_sees_keeps_no_connection(browser: Browser, up: Serving):
+    page = await browser.new_page()
+    await page.clock.install()
+    await page.goto(f"{up.url}/console")
+    await expect(page.locator("#link")).to_have_text("live")
+    async with page.expect_event("requestfailed", lambda request: request.url.endswith("/live")):
+        await page.evaluate(SEEN, False)
+        await page.clock.fast_forward(11_000)
+    await expect(page.locator("#link")).to_have_text("live")
+    async with page.expect_response(lambda response: response.url.endswith("/live")):
+        await page.evaluate(SEEN, True)

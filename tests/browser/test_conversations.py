@@ -302,3 +302,49 @@ async def test_the_list_says_of_the_conversation_that_is_shown_what_it_does_now(
     await expect(row.locator(".title")).to_have_text("count to 200 slowly")
     await page.click("#stop")
     await expect(row.locator(".busy")).to_have_count(0)
+
+
+SEEN = """(seen) => {
+  Object.defineProperty(document, "hidden", { get: () => !seen, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+async def test_a_tab_that_nobody_sees_keeps_no_connection_and_has_all_that_was_said_when_it_is_seen(
+    browser: Browser, up: Serving
+):
+    """A browser opens six connections to one server, for all of its tabs: the seventh would not even load."""
+    page = await opened(browser, up.url)
+    await page.clock.install()
+    await say(page, "hello")
+    await finished(page)
+    async with page.expect_event("requestfailed", lambda request: "/events" in request.url):
+        await page.evaluate(SEEN, False)
+        await page.clock.fast_forward(11_000)
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await say(other, "more")
+    await finished(other, 2)
+    await expect(page.locator("#link")).to_be_empty()
+    await finished(page, 1)
+    await page.evaluate(SEEN, True)
+    await finished(page, 2)
+
+
+async def test_a_conversation_that_is_deleted_is_gone_from_every_tab(browser: Browser, up: Serving):
+    """What is shown is what the model is told: nothing of it any more."""
+    page = await opened(browser, up.url)
+    await say(page, "hello")
+    await finished(page)
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await finished(other)
+    await page.click("#list .more")
+    await page.click("#delete")
+    await page.click("#really")
+    await expect(other.locator("#welcome")).to_be_visible()
+    await expect(other.locator(".turn")).to_have_count(0)
+    await expect(other.locator("#list a")).to_have_count(0)
+    await say(other, "say again")
+    await finished(other)
+    await expect(other.locator(".person")).to_have_text(["say again"])

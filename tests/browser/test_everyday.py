@@ -121,11 +121,11 @@ LEFTWARD = """> اقتباس
 TO_END = "(() => { const box = document.querySelector('#scroll'); return box.scrollHeight - box.scrollTop - box.clientHeight; })()"
 
 
-async def answered(browser: Browser, url: str, text: str, locale: str = "en") -> Page:
-    """The page with one answer."""
+async def answered(browser: Browser, url: str, text: str, locale: str = "en", turns: int = 1) -> Page:
+    """The page with one answer, or with several."""
 
     async def told(route: Route) -> None:
-        body = f"event: snapshot\ndata: {json.dumps([turn(0, text, final=True)])}\n\n"
+        body = f"event: snapshot\ndata: {json.dumps([turn(n, text, final=True) for n in range(turns)])}\n\n"
         await route.fulfill(body=body, content_type="text/event-stream")
 
     context = await browser.new_context(viewport={"width": 1280, "height": 800}, locale=locale)
@@ -133,7 +133,7 @@ async def answered(browser: Browser, url: str, text: str, locale: str = "en") ->
     page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
     await page.route("**/events?changes=1", told)
     await page.goto(url)
-    await expect(page.locator(".answer")).to_be_visible()
+    await expect(page.locator(".answer").last).to_be_visible()
     return page
 
 
@@ -235,3 +235,57 @@ async def test_a_phone_that_opens_the_list_is_not_given_its_keyboard(browser: Br
     await page.tap("#drawer")
     await expect(page.locator("#search")).to_be_visible()
     await expect(page.locator("#search")).not_to_be_focused()
+
+
+ENTER = """(code) => document.getElementById("text").dispatchEvent(
+  new KeyboardEvent("keydown", { key: "Enter", keyCode: code, bubbles: true, cancelable: true }))"""
+
+
+async def test_an_enter_that_belongs_to_the_input_method_sends_nothing_and_takes_no_command(
+    browser: Browser, up: Serving
+):
+    page = await opened(browser, up.url)
+    for written in ("日本", "/he"):
+        await page.fill("#text", written)
+        await page.evaluate(ENTER, 229)  # as Safari tells it: what was composed is over by then
+        await expect(page.locator("#text")).to_have_value(written)
+    await page.fill("#text", "日本")
+    await page.evaluate(ENTER, 13)
+    await finished(page)
+    await expect(page.locator(".person")).to_have_text(["日本"])
+
+
+async def test_what_is_printed_is_all_that_was_said_and_nothing_to_be_pressed(browser: Browser, up: Serving):
+    page = await answered(browser, up.url, LONG_CODE)
+    await page.emulate_media(media="print", color_scheme="dark")
+    assert await page.evaluate("document.documentElement.scrollHeight") > 600 * 20, "and not one screen of it"
+    for left in ("header", "#side", "#composer", ".acts button", ".codehead button"):
+        await expect(page.locator(left).first).to_be_hidden()
+    assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+async def test_a_text_with_odd_ends_of_lines_is_shown_as_any_other(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await say(page, "say one\u2028two\u2029three\x85four")
+    await finished(page)
+    await expect(page.locator(".answer")).to_contain_text("three")
+    await page.reload()
+    await finished(page)
+    await expect(page.locator(".person")).to_contain_text("three")
+
+
+async def test_of_many_turns_those_far_away_are_not_laid_out_and_the_end_is_in_sight(browser: Browser, up: Serving):
+    page = await answered(browser, up.url, "One line.\n\nAnd another one.", turns=120)
+    turns = page.locator(".turn")
+    await expect(turns).to_have_count(120)
+    for place, laid in ((0, "auto"), (79, "auto"), (80, "visible"), (119, "visible")):
+        await expect(turns.nth(place)).to_have_css("content-visibility", laid)
+    await expect(turns.last.locator(".figures")).to_be_in_viewport()
+    assert await page.evaluate(TO_END) < 2
+    await page.mouse.move(700, 300)
+    for _ in range(12):
+        await page.mouse.wheel(0, -2000)
+        await page.wait_for_timeout(30)
+    await expect(turns.last).not_to_be_in_viewport()
+    await turns.first.get_by_role("button", name="Edit").focus()
+    await expect(turns.first).to_be_in_viewport()

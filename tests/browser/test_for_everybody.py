@@ -206,6 +206,17 @@ async def test_a_connection_that_is_gone_is_told_also_where_what_is_followed_doe
     await finished(page, 2)
 
 
+async def test_a_machine_without_a_network_still_reaches_a_gateway_of_its_own(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.evaluate(
+        "() => { Object.defineProperty(navigator, 'onLine', { get: () => false }); dispatchEvent(new Event('offline')); }"
+    )
+    await say(page, "hello")
+    await finished(page)
+    await page.wait_for_timeout(2500)  # longer than a connection may be gone before it is told
+    await expect(page.locator("#link")).to_be_empty()
+
+
 async def test_a_phone_has_room_to_write_and_cuts_no_word_of_the_header(browser: Browser, up: Serving):
     context = await browser.new_context(viewport={"width": 360, "height": 740}, locale="de-DE")
     page = await context.new_page()

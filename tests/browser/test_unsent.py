@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from gateway.daemon import Serving
 from tests.browser.test_attach import chosen
@@ -110,3 +110,23 @@ async def test_a_phone_never_scrolls_sideways_and_has_all_of_it(
         await expect(page.locator("#menu")).to_be_visible()
         assert await found_by_axe(page, tools) == []
         await context.close()
+
+
+async def test_a_message_on_a_connection_that_is_silently_gone_is_sent_on_another_one(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.clock.install()
+    silent: list[Route] = []
+
+    async def once(route: Route) -> None:
+        if silent:
+            await route.continue_()
+        silent.append(route)
+
+    await page.route("**/messages", once)
+    async with page.expect_request("**/messages"):
+        await say(page, "hello")
+    await expect(page.locator(".unsent .hint")).to_contain_text("Sending")
+    async with page.expect_request("**/messages"):
+        await page.clock.run_for(25_000)
+    await finished(page)
+    await expect(page.locator(".person")).to_have_text(["hello"])

@@ -12,6 +12,8 @@ const made = (name, className, text = "") => {
   return node;
 };
 
+const STILL_MS = 30_000; // nothing goes any more, and nothing comes: the connection is gone, though nobody says so
+const ANSWER_MS = 500; // so long another page may take to say that it has a file
 const LONG = 50_000; // characters: what is pasted in such a length goes along as a file
 const TURNS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g; // a name with one of these would be shown as another
 
@@ -92,8 +94,9 @@ export function attaching(form, box, changed) {
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => { add(input.files); input.value = ""; box.focus(); });
   box.addEventListener("paste", (event) => {
-    const text = event.clipboardData?.getData("text/plain") ?? "";
-    const files = event.clipboardData?.files.length ? event.clipboardData.files : text.length > LONG ? [new File([text], "pasted.txt")] : [];
+    const copied = event.clipboardData, text = copied?.getData("text/plain") ?? "";
+    const drawn = text && copied?.getData("text/html"); // spreadsheets and word processors add a picture of the words
+    const files = copied?.files.length && !drawn ? copied.files : text.length > LONG ? [new File([text], "pasted.txt")] : [];
     if (!files.length) return;
     event.preventDefault();
     add(files);
@@ -108,7 +111,24 @@ export function attaching(form, box, changed) {
     });
   }
 
+  // Of the pages of this browser, which share what is not sent yet, one has the files of a message; it is asked for.
+  const answers = new Map();
+  let others = null;
+  try {
+    others = new BroadcastChannel("outspoken.files");
+    others.onmessage = ({ data: { asked, had } }) => {
+      if (asked && sent.has(asked)) others.postMessage({ had: asked });
+      if (had) answers.get(had)?.(true);
+    };
+  } catch { /* a browser that keeps nothing shares nothing */ }
+
   return {
+    /** Whether another page has the files of this message. */
+    elsewhere: (id) => !sent.has(id) && others !== null && new Promise((resolve) => {
+      answers.set(id, resolve);
+      others.postMessage({ asked: id });
+      setTimeout(() => resolve(false), ANSWER_MS);
+    }),
     limit(bytes) { if (bytes > 0) { most = bytes; told(); } },
     any: () => pending.length > 0,
     add,
@@ -135,9 +155,13 @@ export function attaching(form, box, changed) {
         const request = new XMLHttpRequest();
         request.open("POST", path);
         for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
-        request.upload.onprogress = (event) => { progress.set(id, `${Math.round((100 * event.loaded) / event.total)} %`); changed(); };
-        request.onload = () => { progress.delete(id); resolve(new Response(request.responseText, { status: request.status, headers: retryOf(request) })); };
-        request.onerror = () => { progress.delete(id); reject(new Error(say("attach.broke"))); };
+        let late = 0;
+        const alive = () => { clearTimeout(late); late = setTimeout(() => request.abort(), STILL_MS); };
+        alive();
+        request.onprogress = request.upload.onload = alive;
+        request.upload.onprogress = (event) => { alive(); progress.set(id, `${Math.round((100 * event.loaded) / event.total)} %`); changed(); };
+        request.onload = () => { clearTimeout(late); progress.delete(id); resolve(new Response(request.responseText, { status: request.status, headers: retryOf(request) })); };
+        request.onerror = request.onabort = () => { clearTimeout(late); progress.delete(id); reject(new TypeError(say("attach.broke"))); };
         request.send(body);
       });
     },

@@ -30,6 +30,9 @@ export function announce(words) {
   while (live.childElementCount > 5) live.firstElementChild.remove();
 }
 
+/** Whether a key is the input method's. Safari ends what is composed before it tells of the key that ended it: 229 says whose that was. @param {KeyboardEvent} event */
+export const composing = (event) => event.isComposing || event.keyCode === 229;
+
 let closing = 0;
 /** Shows a sentence at the foot for some seconds, and says it. @param {string} words */
 export function toast(words) {
@@ -65,6 +68,31 @@ export async function copy(text, from, shown) {
   setTimeout(() => { from.textContent = label; }, 1500);
 }
 
+/** Nothing in the box can be pressed while what was pressed is done. It keeps the focus, which it would lose by being disabled. @param {HTMLElement} box @param {boolean} sleeps */
+export function asleep(box, sleeps) {
+  for (const each of [box, ...box.children]) if (each instanceof HTMLButtonElement) each.ariaDisabled = sleeps ? "true" : null;
+}
+
+/** Whether something in the box can be pressed. @param {HTMLElement} box */
+export const free = (box) => ![box, ...box.children].some((each) => each.ariaDisabled);
+
+const STOPS = "a[href], button, input, select, textarea, summary, [tabindex]";
+
+/** One takes the place of the other. The focus stays where it was in it. @param {HTMLElement} before @param {HTMLElement} made */
+function replace(before, made) {
+  const at = before.contains(document.activeElement) ? [...before.querySelectorAll(STOPS)].indexOf(/** @type {Element} */ (document.activeElement)) : -1;
+  before.replaceWith(made);
+  if (at >= 0) /** @type {HTMLElement | undefined} */ (made.querySelectorAll(STOPS)[at])?.focus({ preventScroll: true });
+}
+
+/** Whoever goes by keys goes on at the message where what they were at is gone. @param {() => void} change */
+export function keepingPlace(change) {
+  const held = document.activeElement, byKeys = held?.matches(":focus-visible");
+  change();
+  const left = document.activeElement === held || document.activeElement === document.body; // nothing else has been given the focus
+  if (byKeys && left && !held?.checkVisibility()) $("text")?.focus({ preventScroll: true });
+}
+
 /** Makes the children of a box equal to what is wanted. What is the same stays, with its selection, its focus and what was opened in it.
  * @param {HTMLElement} box
  * @param {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} wanted */
@@ -85,7 +113,7 @@ export function reconcile(box, wanted) {
     const made = /** @type {HTMLElement} */ (shown);
     if (before && made !== before) {
       if (at === before) at = made;
-      before.replaceWith(made);
+      replace(before, made);
     }
     if (made === at) at = made.nextElementSibling;
     else box.insertBefore(made, at);

@@ -1,6 +1,6 @@
 // The list of conversations: found, named, pinned, deleted, written out.
 
-import { $, announce, button, copy, node, reconcile, toast } from "./dom.js";
+import { $, announce, button, copy, keepingPlace, node, reconcile, toast } from "./dom.js";
 import { NoKey, ask, call, problem } from "./net.js";
 import * as store from "./store.js";
 import { say } from "./words.js";
@@ -89,12 +89,13 @@ function show(search = $("search").value.trim()) {
   $("archived").hidden = Boolean(search) || !listed.some((one) => one.archived);
   $("archived").setAttribute("aria-pressed", String(aside));
   $("archived").textContent = say(aside ? "archived.hide" : "archived.show");
-  reconcile($("list"), some.flatMap((one) => {
+  const rows = some.flatMap((one) => {
     const day = one.pinned || search ? "" : when(one.last_at, now);
     const heading = day && day !== before ? [{ key: `when ${day}`, state: "", make: () => node("li", "when", day) }] : [];
     before = day;
     return [...heading, { key: one.id, state: JSON.stringify([one, one.id === shownId, Boolean(search)]), make: () => row(one, Boolean(search)) }];
-  }));
+  });
+  keepingPlace(() => reconcile($("list"), rows));
   $("listwords").textContent = trouble || (some.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
   const name = title();
   document.title = name ? `${name} – outspoken` : "outspoken";

@@ -1,6 +1,6 @@
 // The commands, offered while one is being written: the arrows go through them, Tab or Enter takes one, Escape leaves it.
 
-import { $, node } from "./dom.js";
+import { $, composing, node } from "./dom.js";
 
 /** @typedef {{name: string, words: string}} Command */
 
@@ -48,7 +48,7 @@ function take(one) {
 
 /** Whether a key was meant for the menu. @param {KeyboardEvent} event */
 export function key(event) {
-  if (!shown.length || event.isComposing) return false;
+  if (!shown.length || composing(event)) return false;
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   if (step) at = (at + step + shown.length) % shown.length;
   else if (event.key === "Escape") shown = [];

@@ -19,10 +19,24 @@ export const headers = (json = true) => ({
   ...(key ? { Authorization: `Bearer ${key}` } : {}),
 });
 
+/** So long an answer is waited for: a connection that a network has forgotten (a laptop slept, a NAT let go) never gives one, and says nothing of it. What is posted is stored at once. */
+export const POSTED_MS = 20_000;
+const ASKED_MS = 120_000;
+
+/** Like `fetch`; raises what it does for a connection that breaks if no answer begins in time. @param {string} path @param {RequestInit} options */
+async function answered(path, options) {
+  if (options.signal) return fetch(path, options);
+  const patience = new AbortController();
+  const late = setTimeout(() => patience.abort(new TypeError("no answer")), options.method === "POST" ? POSTED_MS : ASKED_MS);
+  try {
+    return await fetch(path, { ...options, signal: patience.signal });
+  } finally { clearTimeout(late); }
+}
+
 /** @param {string} path @param {RequestInit} [options] @returns {Promise<Response>} */
 export async function call(path, options = {}) {
   const shown = key;
-  const response = await fetch(path, { ...options, headers: headers(Boolean(options.body)) });
+  const response = await answered(path, { ...options, headers: headers(Boolean(options.body)) });
   if (response.status !== 401) return response;
   if (shown === key) await admit(response);
   return call(path, options);
@@ -41,6 +55,9 @@ export async function admit(response) {
 let content = false;
 /** Whether what is shown is enough, so that nobody is asked for a key for the rest. @param {boolean} enough */
 export function enough(enough) { content = enough; }
+
+/** Whether the gateway can be reached now. */
+export const reachable = () => fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(5000) }).then((response) => response.ok, () => false);
 
 /** What went wrong, in words. @param {Response} response */
 export async function problem(response) {

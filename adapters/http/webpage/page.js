@@ -2,10 +2,10 @@
 
 import { quiet } from "./aloud.js";
 import { attaching } from "./attach.js";
-import { $, announce, button, node, reconcile, toast } from "./dom.js";
+import { $, announce, asleep, button, composing, free, keepingPlace, node, reconcile, toast } from "./dom.js";
 import * as list from "./list.js";
 import * as menu from "./menu.js";
-import { NoKey, admit, ask, browser, call, headers, problem, whenKeyIsGiven } from "./net.js";
+import { NoKey, admit, ask, browser, call, headers, problem, reachable, whenKeyIsGiven } from "./net.js";
 import { preferring } from "./prefer.js";
 import * as store from "./store.js";
 import { lingers, merged, sayNews, text, turnNode, wordsOf } from "./turns.js";
@@ -72,10 +72,12 @@ function speak(words, enclosed = false, shown = "") {
 async function deliver() {
   if (sending) return;
   sending = true;
+  const theirs = new Set();
   try {
     for (;;) {
-      const message = next(Date.now());
+      const message = next(Date.now(), theirs);
       if (!message) return;
+      if (message.files?.length && await files.elsewhere(message.id)) { theirs.add(message.id); continue; }
       const body = { id: message.id, text: message.text, browser, ...(message.model ? { model: message.model } : {}) };
       const path = `/api/sessions/${message.session}/messages`;
       const response = message.files?.length
@@ -105,6 +107,7 @@ async function deliver() {
     if (!(error instanceof NoKey)) setTimeout(deliver, 2000);
   } finally {
     sending = false;
+    if (theirs.size) setTimeout(deliver, 2000);
     const until = heldUntil();
     clearTimeout(holding);
     if (until < Infinity) holding = setTimeout(deliver, Math.max(0, until - Date.now()));
@@ -115,6 +118,27 @@ async function deliver() {
 const heldWords = (message) => say("held", { seconds: Math.max(1, Math.ceil(((message.until ?? 0) - Date.now()) / 1000)) });
 
 // ---------------------------------------------------------------- following
+
+// A browser opens six connections to one server (HTTP/1.1), for all of its tabs together. A page that nobody sees keeps none:
+// it has all that was said when it is seen again. If it is to tell of answers, it looks for them now and then.
+const UNSEEN_MS = 10_000;
+const LOOK_MS = 2000;
+const NEXT_LOOK_MS = 15_000;
+let resting = 0;
+
+/** @param {number} [after] So long an unseen page still follows. */
+function seen(after = UNSEEN_MS) {
+  clearTimeout(resting);
+  if (!document.hidden) return connection ?? follow();
+  resting = setTimeout(() => {
+    connection?.abort();
+    connection = null;
+    if (telling()) resting = setTimeout(() => { follow(); seen(LOOK_MS); }, NEXT_LOOK_MS);
+  }, after);
+}
+
+/** Whether the person wants to be told of what comes while the page is not seen. */
+const telling = () => "Notification" in window && Notification.permission === "granted";
 
 async function follow() {
   const mine = new AbortController();
@@ -144,13 +168,18 @@ async function follow() {
     if (connection !== mine) return;
     if (error instanceof NoKey) { noKey = true; return; }
     failures += 1;
-    lostSince ||= Date.now();
+    lostSince ||= Date.now() - (mine.signal.reason === "silent" ? SILENCE_MS : 0);
     showLink();
     const pause = Math.min(15_000, 500 * 2 ** Math.min(failures, 6)) * (0.5 + Math.random() / 2);
     setTimeout(() => { if (connection === mine) follow(); }, pause);
   } finally {
     clearTimeout(silence);
   }
+}
+
+/** Something has come, so the gateway is there. A browser that is offline may have got what was on its way, or have a gateway on its own machine: that is looked at. */
+async function found() {
+  if (navigator.onLine || (await reachable())) lostSince = 0;
 }
 
 /** What a command or the gateway began has a key of its own. @param {{key: string}} turn */
@@ -162,10 +191,10 @@ function idOf(turn) {
 /** @param {string} block */
 function receive(block) {
   failures = 0;
-  if (navigator.onLine) lostSince = 0;
+  if (lostSince) found();
   showLink();
-  const event = /^event: (.*)$/m.exec(block)?.[1];
-  const data = /^data: (.*)$/m.exec(block)?.[1];
+  const told = (/** @type {string} */ name) => block.split("\n").find((line) => line.startsWith(name))?.slice(name.length);
+  const [event, data] = [told("event: "), told("data: ")];
   if (!data) return;
   const before = turns;
   const first = event === "snapshot";
@@ -177,6 +206,7 @@ function receive(block) {
     turns = new Map([...before].filter(([id]) => asked.has(id)));
     if (!asked.size) more = came.filter((/** @type {Turn} */ one) => one.turn).length >= AT_ONCE;
   }
+  const newest = before.size ? Math.max(...[...before.values()].map((turn) => turn.order)) : Infinity;
   let [ended, moved] = [false, false];
   for (const news of came) {
     if (news.hidden && !first) forgetEarlier();
@@ -186,13 +216,13 @@ function receive(block) {
     const same = first && was !== undefined && JSON.stringify(was) === JSON.stringify(turn);
     turns.set(id, same ? was : turn);
     if ((!first || before.size) && !turn.hidden) sayNews(turn, was);
-    const came = turn.state === "closed" && !turn.person && !was && !first; // a reminder, which no turn told
+    const came = turn.state === "closed" && !was && (first ? turn.order > newest : !turn.person); // a reminder, which no turn told; or it was begun and answered while nobody looked
     if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
     moved ||= !first && standing(turn) !== (was && standing(was));
     drop(id);
   }
   if (ended) list.ended();
-  else if (moved) list.load(true);
+  else if (moved || (first && before.size && !turns.size)) list.load(true); // deleted, maybe in another tab
   renderSoon();
 }
 
@@ -230,12 +260,13 @@ function forgetEarlier() {
 }
 
 async function stop() {
-  $("stop").disabled = true;
+  if (!free($("stop"))) return;
+  asleep($("stop"), true);
   try {
     await ask(`/api/sessions/${session}/stop`, { method: "POST" });
   } catch (error) {
     toast(say("failed", { why: /** @type {Error} */ (error).message }));
-  } finally { $("stop").disabled = false; }
+  } finally { asleep($("stop"), false); }
 }
 
 function showLink() {
@@ -249,7 +280,7 @@ function showLink() {
 
 /** @param {Turn} turn */
 function notify(turn) {
-  if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+  if (!document.hidden || !telling()) return;
   const words = turn.bubbles.filter((b) => ["answer", "notice", "note"].includes(b.kind)).map((b) => b.text).join(" ");
   const shown = { body: words.slice(0, 200), icon: "/static/icon.svg", tag: session };
   navigator.serviceWorker?.ready.then((ready) => ready.showNotification(list.title() || "outspoken", shown)).catch(() => {});
@@ -360,7 +391,9 @@ function arrive() {
 /** Each turn as it was when it was last shown, and where. @type {Map<string, {turn: Turn, item: HTMLElement}>} */
 const items = new Map();
 
-function render() {
+const render = () => keepingPlace(draw);
+
+function draw() {
   const began = performance.now();
   const follows = following || followed || atEnd();
   const ordered = [...turns.entries()].filter(([, turn]) => !turn.hidden).sort(([, a], [, b]) => a.order - b.order);
@@ -484,6 +517,7 @@ function begin() {
   list.begin((id) => { if (id === session) begun(); });
   whenKeyIsGiven(connect);
   go(first);
+  seen();
   connect();
   $("text").focus();
 }
@@ -549,7 +583,7 @@ $("text").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const last = [...turns.values()].filter((turn) => turn.person.trim() && turn.turn && turn.state === "closed" && !turn.undone && !turn.hidden).sort((a, b) => b.order - a.order)[0];
     if (last) { event.preventDefault(); doing.edit(wordsOf(last), last.turn); }
   }
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("composer").requestSubmit(); }
+  if (event.key === "Enter" && !event.shiftKey && !composing(event)) { event.preventDefault(); $("composer").requestSubmit(); }
 });
 $("model").addEventListener("change", () => note("model", $("model").value || null));
 $("temporary").addEventListener("change", () => {
@@ -570,7 +604,7 @@ document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") { event.preventDefault(); begun(); }
   if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "k") { event.preventDefault(); if (narrow.matches) drawer(true); $("search").focus(); }
   const field = event.target instanceof HTMLInputElement ? event.target : null; // Escape in one is meant for what stands in it
-  if (event.key !== "Escape" || event.isComposing || field?.value || document.querySelector("dialog[open]")) return;
+  if (event.key !== "Escape" || composing(event) || field?.value || document.querySelector("dialog[open]")) return;
   if (document.body.classList.contains("drawer")) { drawer(false); $("drawer").focus(); }
   else if (editing) $("noedit").click();
   else if (field) $("text").focus();
@@ -596,9 +630,9 @@ for (const [words, hint] of [["try.files", "try.files.hint"], ["try.stall", "try
 addEventListener("storage", () => render());
 const growth = new ResizeObserver(() => { if (followed) toEnd(); });
 for (const box of ["scroll", "turns"]) growth.observe($(box));
-addEventListener("offline", () => { lostSince ||= Date.now(); });
+addEventListener("offline", async () => { if (!(await reachable())) lostSince ||= Date.now(); });
 for (const name of ["online", "visibilitychange"]) {
-  (name === "online" ? window : document).addEventListener(name, () => { if (lostSince && !document.hidden) { follow(); deliver(); } });
+  (name === "online" ? window : document).addEventListener(name, () => { if (lostSince && !document.hidden) { follow(); deliver(); } seen(); });
 }
 setInterval(() => { showLink(); if (heldUntil() < Infinity) renderSoon(); }, 1000);
 

@@ -1,7 +1,7 @@
 // A turn on the screen: what was said, what is done about it, what came of it.
 
 import { readButton } from "./aloud.js";
-import { announce, button, copy, node, reconcile } from "./dom.js";
+import { announce, asleep, button, copy, free, node, reconcile } from "./dom.js";
 import { fileNode } from "./files.js";
 import { ask } from "./net.js";
 import { many, moment, number, say } from "./words.js";
@@ -196,9 +196,9 @@ function versionsNode(turn, doing) {
 function bubbleNode(bubble, turn, was, doing) {
   if (bubble.kind === "mended") return mendedNode(bubble, turn);
   if (bubble.kind === "notice" || bubble.kind === "note") return noticeNode(bubble, turn, doing);
-  if (doing && bubble.kind === "approval") return approvalNode(bubble, turn, doing);
+  if (doing && bubble.kind === "approval") return reworded(was, bubble) ?? approvalNode(bubble, turn, doing);
   if (bubble.kind === "decided") return node("div", "mended", bubble.text);
-  if (doing && bubble.kind === "question") return questionNode(bubble, turn, doing);
+  if (doing && bubble.kind === "question") return reworded(was, bubble) ?? questionNode(bubble, turn, doing);
   if (bubble.kind === "file") return doing && bubble.file ? fileNode(doing.place(bubble.file), bubble.text) : node("div", "bubble file", ...text(bubble.text));
   const box = was ?? node("div", "");
   box.className = `bubble ${bubble.kind}`;
@@ -235,7 +235,7 @@ function footNode(turn, answer, doing) {
     if (turn.person.trim()) foot.append(button(say("again"), () => doing.redo(turn.turn, ""), say("again.hint")));
     foot.append(button(say("branch"), () => doing.branch(turn.turn), say("branch.hint")), versionsNode(turn, doing) ?? "");
     if (turn.bubbles.some((b) => b.kind === "answer") && !turn.bubbles.some((b) => b.actions.includes("continue"))) {
-      const on = button(say("continue"), () => { on.disabled = true; doing.say("continue"); }, say("continue.hint"));
+      const on = button(say("continue"), () => { if (free(on)) doing.say("continue"); asleep(on, true); }, say("continue.hint"));
       on.className = "goon";
       foot.append(on);
     }
@@ -290,10 +290,8 @@ function activityNode(b, was) {
   const given = b.arguments && b.arguments.trim() !== "{}" ? b.arguments : "";
   if (!given && !b.result) return line;
   const made = /** @type {HTMLDetailsElement} */ (node("details", "call"));
-  const summary = node("summary", "", line);
-  made.append(summary, ...(given ? [part("call.arguments", readable(given))] : []), ...(b.result ? [part("call.result", b.result)] : []));
+  made.append(node("summary", "", line), ...(given ? [part("call.arguments", readable(given))] : []), ...(b.result ? [part("call.result", b.result)] : []));
   made.open = was instanceof HTMLDetailsElement && was.open;
-  if (was && was.contains(document.activeElement)) setTimeout(() => summary.focus());
   return made;
 }
 
@@ -312,14 +310,15 @@ function activityLine(b) {
 /** The story of a turn, put beneath a box when it is asked for. @param {HTMLElement} box @param {Turn} turn */
 function whyButton(box, turn) {
   const why = button(say("why"), async () => {
-    why.disabled = true;
+    if (!free(why)) return;
+    asleep(why, true);
     try {
       const { lines } = await ask(`/api/turns/${turn.turn}/why`);
       const list = node("ul", "why", .../** @type {string[]} */ (lines.length ? lines : [say("why.none")]).map((line) => node("li", "", line)));
       box.append(list);
       announce(list.textContent ?? "");
     } catch (error) {
-      why.disabled = false;
+      asleep(why, false);
       announce(say("failed", { why: /** @type {Error} */ (error).message }));
     }
   });
@@ -356,6 +355,25 @@ function diffNode(text) {
   return node("pre", "diff", ...text.split("\n").map((line) => node("span", line.startsWith("+") ? "more" : line.startsWith("-") ? "less" : "", `${line}\n`)));
 }
 
+/** The same question, in which only words have changed (how long there is to decide): what was opened, typed and focused in it stays. Null if it is another one. @param {HTMLElement | null} was @param {Bubble} bubble */
+function reworded(was, bubble) {
+  if (!was || was.dataset.asks !== asks(bubble)) return null;
+  const now = askedNodes(bubble), there = was.querySelectorAll(":scope > .asked, :scope > .diff");
+  if (now.length !== there.length) return null;
+  there.forEach((one, n) => { if (one.textContent !== now[n].textContent) one.replaceWith(now[n]); });
+  return was;
+}
+
+/** What there is to a question beside its words. @param {Bubble} bubble */
+const asks = (bubble) => JSON.stringify([bubble.kind, bubble.call, bubble.final, bubble.whole, bubble.offers, bubble.options]);
+
+/** @param {Bubble} bubble @param {HTMLElement[]} children */
+function askingNode(bubble, ...children) {
+  const box = node("div", bubble.kind === "question" && !bubble.final ? "approval question" : "approval", ...children);
+  box.dataset.asks = asks(bubble);
+  return box;
+}
+
 /** What is asked, with what would change as a block of its own. @param {Bubble} bubble */
 function askedNodes(bubble) {
   const at = bubble.change ? bubble.text.indexOf(`\n${bubble.change}\n`) : -1;
@@ -371,7 +389,8 @@ function approvalNode(bubble, turn, doing) {
   const buttons = node("div", "buttons"), wrong = node("p", "wrong", refused.get(bubble.call) ?? "");
   /** @param {boolean} approve @param {string} lasts */
   const answer = async (approve, lasts) => {
-    for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = true;
+    if (!free(buttons)) return;
+    asleep(buttons, true);
     try {
       const told = await doing.decide(turn.turn, bubble.call, approve, lasts);
       if (told.done) return;
@@ -381,18 +400,18 @@ function approvalNode(bubble, turn, doing) {
     }
     wrong.textContent = refused.get(bubble.call) ?? "";
     announce(wrong.textContent);
-    for (const each of /** @type {HTMLButtonElement[]} */ ([...buttons.children])) each.disabled = false;
+    asleep(buttons, false);
   };
   const deny = button(say("ask.deny"), () => answer(false, "once"));
   deny.className = "deny";
   buttons.append(...bubble.offers.map((lasts) => button(say(`ask.approve.${lasts || "once"}`), () => answer(true, lasts || "once"))), deny);
-  return node("div", "approval", ...askedNodes(bubble), all, buttons, wrong);
+  return askingNode(bubble, ...askedNodes(bubble), ...(all ? [all] : []), buttons, wrong);
 }
 
 /** What a tool asks the person. @param {Bubble} bubble @param {Turn} turn @param {Doing} doing */
 function questionNode(bubble, turn, doing) {
-  const asked = node("p", "asked", bubble.text);
-  if (bubble.final) return node("div", "approval", asked);
+  const asked = askedNodes(bubble);
+  if (bubble.final) return askingNode(bubble, ...asked);
   const wrong = node("p", "hint", "");
   /** @param {string} words */
   const answer = async (words) => {
@@ -409,7 +428,7 @@ function questionNode(bubble, turn, doing) {
   const form = node("form", "buttons", field, ...(bubble.options ?? []).map((words) => button(words, () => answer(words))));
   form.append(button(say("question.answer"), () => answer(field.value)));
   form.addEventListener("submit", (event) => { event.preventDefault(); answer(field.value); });
-  return node("div", "approval question", asked, form, wrong);
+  return askingNode(bubble, ...asked, form, wrong);
 }
 
 /** What of a turn is said aloud, given how it was before. @param {Turn} turn @param {Turn | undefined} before */

@@ -19,11 +19,12 @@ export const keep = (message) => store.set(UNSENT + message.id, message);
 /** @param {string} id */
 export const drop = (id) => store.set(UNSENT + id, null);
 
-/** What is sent next: the oldest of a conversation before the others, and none before one that is held, but for commands. @param {number} now */
-export function next(now) {
+/** What is sent next: the oldest of a conversation before the others, and none before one that is held, but for commands. @param {number} now @param {Set<string>} theirs What another page sends. */
+export function next(now, theirs) {
   const held = new Set();
   for (const message of unsent()) {
     if (message.accepted) continue;
+    if (theirs.has(message.id)) { held.add(message.session); continue; }
     if (held.has(message.session) && !message.text.startsWith("/")) continue;
     if ((message.until ?? 0) <= now) return message;
     held.add(message.session);

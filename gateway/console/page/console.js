@@ -73,9 +73,11 @@ async function ask(path, body) {
   return answer;
 }
 
-/** Follow a stream until `stop` is called; it is opened anew when it ends. */
+const UNSEEN_MS = 10_000; // a browser opens six connections to one server, for all of its tabs together: what nobody sees keeps none for longer
+
+/** Follow a stream until `stop` is called; it is opened anew when it ends, and when the console is seen again. */
 function follow(path, receive, problem) {
-  let current = null, stopped = false, failed = 0;
+  let current = null, stopped = false, failed = 0, resting = 0;
   const run = async () => {
     const mine = new AbortController();
     current = mine;
@@ -99,22 +101,31 @@ function follow(path, receive, problem) {
         while ((end = buffer.indexOf("\n\n")) >= 0) {
           const block = buffer.slice(0, end);
           buffer = buffer.slice(end + 2);
-          const name = /^event: (.*)$/m.exec(block)?.[1], data = /^data: (.*)$/m.exec(block)?.[1];
+          const told = (what) => block.split("\n").find((line) => line.startsWith(what))?.slice(what.length); // a name may have other ends of lines in it
+          const name = told("event: "), data = told("data: ");
           if (data && !stopped) { failed = 0; receive(name, JSON.parse(data)); }
         }
       }
     } catch (error) {
-      if (stopped) return;
+      if (stopped || current !== mine) return;
       failed += 1;
       problem(error, failed);
       const pause = Math.min(10_000, 400 * 2 ** Math.min(failed, 5)) * (0.5 + Math.random() / 2);
-      setTimeout(() => { if (!stopped) run(); }, pause);
+      setTimeout(() => { if (!stopped && current === mine) run(); }, pause);
     } finally {
       clearTimeout(silence);
     }
   };
+  const rest = () => { const mine = current; current = null; mine?.abort(); };
+  const seen = () => {
+    clearTimeout(resting);
+    if (document.hidden) resting = setTimeout(rest, UNSEEN_MS);
+    else if (!current) run();
+  };
+  document.addEventListener("visibilitychange", seen);
   run();
-  return { stop() { stopped = true; current?.abort(); } };
+  seen();
+  return { stop() { stopped = true; clearTimeout(resting); document.removeEventListener("visibilitychange", seen); rest(); } };
 }
 
 // ---------------------------------------------------------------- small things
