@@ -121,10 +121,10 @@ class Narrow:
             asyncio.get_running_loop().call_soon(self._look, -inf, monotonic() + BUSY_SECONDS)
 
     def _look(self, before: float, until: float) -> None:
-        """A round of the loop has passed since one time (before the first none has): whether it had anything else to do. Until another time it is
-        waited for one that had not."""
+        """A round of the loop has passed since one time (before the first none has): whether it had anything else to do. Until another time, or until
+        there is a crowd, it is waited for one that had not."""
         now = monotonic()
-        if before + QUIET_SECONDS < now < until:
+        if before + QUIET_SECONDS < now < until and len(self._waiting) <= self._most:
             asyncio.get_running_loop().call_soon(self._look, now, until)
             return
         self._looking = False
