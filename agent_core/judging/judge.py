@@ -36,7 +36,7 @@ from agent_core.failures.remedies import (
     pause_seconds,
 )
 from agent_core.judging.ends import NO_MORE, answered, doing, ended, failed, is_cut, meanwhile, stalls_again
-from agent_core.learning.prevention import TurnStart, prevention
+from agent_core.learning.prevention import AS_USUAL, prevention
 from agent_core.messages import text_of
 from agent_core.rules.overlap import OverlapRemover
 from agent_core.rules.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, PromiseSign, Reading, read_ending
@@ -132,7 +132,7 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
 def _beginning(turn: Standing, at: int) -> Decisions:
     assert turn.opened is not None
     start = prevention(turn.settings, turn.opened.known)
-    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != TurnStart() else ()
+    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != AS_USUAL else ()
 
 
 # ---------------------------------------------------------------------- a model call is over
