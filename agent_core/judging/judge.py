@@ -100,23 +100,23 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
     match question:
         case Beginning():
             return _beginning(turn, question.at)
-        case Overlap():
-            return _overlap(turn, question.at)
         case CallOver():
             return _call_over(turn, question.event, reads)
+        case PendingCalls():
+            return _calls(turn, question.at)
+        case Result():
+            return _result(turn, question)
+        case NextStep():
+            return _next_step(turn, question.at)
+        case Overlap():
+            return _overlap(turn, question.at)
         case Promised(at=at):
             broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
             return _failed(turn, Failure.PROMISED, broke)
         case RemedyWanted():
             return _remedy(turn, question.failure, question.broke)
-        case Result():
-            return _result(turn, question)
         case CallRefused():
             return _refused(turn, question)
-        case PendingCalls():
-            return _calls(turn, question.at)
-        case NextStep():
-            return _next_step(turn, question.at)
         case Restart():
             return _restart(turn, question)
         case End(at=at, exit=ending):
