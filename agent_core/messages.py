@@ -73,16 +73,19 @@ class ToldConversation(Sequence[Message]):
         """`begun` are messages with a comma between them, without brackets, and none of it is empty."""
         self._begun = begun
         self.rest = rest
+        self._sized: list[bytes] | None = None
+        """Its parts, between the question how large it is and the next how it is sent."""
 
     @property
     def encoded(self) -> bytes:
-        """All of it as a JSON array. Made anew each time it is asked for: a request is sent once, and its stream would hold it until the end."""
-        return b"".join((b"[", b",".join(self._parts()), b"]"))
+        """All of it as a JSON array. It is not kept: a request is sent once, and its stream would hold it until the end."""
+        parts, self._sized = self._sized or self._parts(), None
+        return b"".join((b"[", b",".join(parts), b"]"))
 
     @property
     def size(self) -> int:
         """How many bytes it is as a JSON array."""
-        parts = self._parts()
+        parts = self._sized = self._parts()
         return sum(map(len, parts)) + max(len(parts), 1) + 1
 
     def _parts(self) -> list[bytes]:
@@ -90,6 +93,7 @@ class ToldConversation(Sequence[Message]):
 
     @functools.cached_property
     def _all(self) -> list[Message]:
+        self._sized = None  # who looks into it sends another one
         return [*orjson.loads(b"[" + b",".join(self._begun) + b"]"), *self.rest]
 
     @override

@@ -56,7 +56,7 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 
 
 def _base32(value: int) -> str:
-    """The lowest 50 bits, in ten characters. A turn has five ids: two characters at a time."""
+    """The lowest 50 bits, in ten characters, two at a time."""
     two = _PAIRS
     return f"{two[value >> 40 & 1023]}{two[value >> 30 & 1023]}{two[value >> 20 & 1023]}{two[value >> 10 & 1023]}{two[value & 1023]}"
 
@@ -66,8 +66,12 @@ def time_mark(at_ms: int) -> str:
     return _base32(max(0, at_ms))
 
 
-_AT_ONCE = struct.Struct("128Q")
-"""The kernel's random numbers come so many at once: a turn has six of them, and each was a call of the kernel."""
+_MANY = 128
+"""The kernel's random numbers come for so many ids at once, or seeds: a turn has six of them, and each was a call of the kernel."""
+_SEEDS = struct.Struct(f"{_MANY}Q")
+_RANDOM_CHARS = 10
+_AS_CHARS = (_ALPHABET * 8).encode()
+"""A random byte as a character: of its eight bits five."""
 
 
 class SystemIds:
@@ -76,7 +80,9 @@ class SystemIds:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._numbers: list[int] = []
+        self._seeds: list[int] = []
+        self._endings: list[str] = []
+        """Of ids to come: ten random characters each."""
         self._mark = (-1, "")
         """The time of the latest id, and what ids of that time begin with: a message has several of one millisecond."""
 
@@ -86,15 +92,17 @@ class SystemIds:
         if at != now:
             mark = time_mark(now)
             self._mark = now, mark
-        return f"{prefix}_{mark}{_base32(self._number())}"
+        try:  # any thread may ask, for a seed as well
+            ending = self._endings.pop()
+        except IndexError:
+            random = os.urandom(_MANY * _RANDOM_CHARS).translate(_AS_CHARS).decode()
+            self._endings = [random[at : at + _RANDOM_CHARS] for at in range(0, len(random), _RANDOM_CHARS)]
+            ending = self._endings.pop()
+        return f"{prefix}_{mark}{ending}"
 
     def seed(self) -> int:
-        return self._number() >> 1
-
-    def _number(self) -> int:
-        """64 random bits. Any thread may ask."""
         try:
-            return self._numbers.pop()
+            return self._seeds.pop() >> 1
         except IndexError:
-            self._numbers = [*_AT_ONCE.unpack(os.urandom(_AT_ONCE.size))]
-            return self._numbers.pop()
+            self._seeds = [*_SEEDS.unpack(os.urandom(_SEEDS.size))]
+            return self._seeds.pop() >> 1

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
+from itertools import compress
+from operator import ne
 from typing import Any
 
 import orjson
@@ -27,14 +29,16 @@ def dumps(value: object) -> bytes:
 
 
 @functools.cache
-def plan(kind: type) -> tuple[Callable[[object], Sequence[object]], tuple[tuple[str, object], ...]]:
-    """What takes the fields' values; and of each its key and the value that need not be written."""
+def plan(kind: type) -> tuple[Callable[[object], Sequence[object]], tuple[str, ...], tuple[object, ...]]:
+    """What takes the fields' values; their keys; and of each the value that need not be written."""
     name = kind.__name__
     if not is_dataclass(kind):
         raise TypeError(f"{name} cannot be stored as JSON")
     described: tuple[Field[Any], ...] = fields(kind)
-    return taken(tuple(field.name for field in described)), tuple(
-        (field.metadata.get("alias", field.name), MISSING if kind in WHOLE else _default(field)) for field in described
+    return (
+        taken(tuple(field.name for field in described)),
+        tuple(field.metadata.get("alias", field.name) for field in described),
+        tuple(MISSING if kind in WHOLE else _default(field) for field in described),
     )
 
 
@@ -53,9 +57,6 @@ def _fields(value: object) -> dict[str, object]:
 
 def facts(value: object) -> dict[str, object]:
     """The fields of a dataclass instance that are written, by their keys."""
-    take, fields_told = plan(type(value))
-    written: dict[str, object] = {}
-    for found, (key, default) in zip(take(value), fields_told, strict=True):
-        if default is MISSING or found != default:
-            written[key] = found
-    return written
+    take, keys, defaults = plan(type(value))
+    values = take(value)
+    return dict(compress(zip(keys, values, strict=True), map(ne, values, defaults)))

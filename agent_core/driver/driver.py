@@ -391,7 +391,7 @@ class TurnDriver:
             return []
         if isinstance(event, ToolReturned):
             self.seen.progress.pop(event.call, None)
-        effects = turn.feed(event)
+        effects = turn.feed(event, fits=True)
         self._journal.note(recorded(event, effects))
         found = broken_laws(turn, effects, self._begun)
         if found:

@@ -57,7 +57,7 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.rounds import RoundsOver
 from agent_core.turn.state import AssistantItem, CallItem
-from agent_core.turn.transcript import alternating, call_ids, later_messages, repaired, request_messages
+from agent_core.turn.transcript import alternating, call_ids, repaired, request_messages
 
 REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 """What a provider says of what it was sent."""
@@ -318,7 +318,7 @@ class ModelCaller:
             self._rounds = self._rounds or RoundsOver()
             rounds, many = self._rounds.told(turn, lambda: self._past(turn)[0] if own else ())
             if many:
-                return ToldConversation([*begun, rounds], later_messages(turn, many, effect))
+                return ToldConversation([*begun, rounds], self._rounds.behind(turn, effect))
         return ToldConversation(begun, request_messages("", self._past(turn)[0] if own else (), turn, effect))
 
     def _begun(self) -> list[bytes] | None:

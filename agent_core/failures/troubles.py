@@ -7,7 +7,6 @@ also counted by tool over the steps of the turn and, from `Known`, over the conv
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -91,9 +90,9 @@ class TurnTroubles:
         self.warned = False
         """It was, whatever became of it."""
         self._judging: tuple[Failure, Remedy] | None = None
-        self._rounds: Counter[tuple[str, str]] = Counter()
+        self._rounds: dict[tuple[str, str], int] = {}
         for stall in self.known.stalls:
-            self._rounds[stall.tool, stall.size] += stall.ended
+            self._add((stall.tool, stall.size), stall.ended)
         self._in_step: frozenset[tuple[str, str]] = NONE
 
     def note(self, trouble: Trouble) -> None:
@@ -141,7 +140,11 @@ class TurnTroubles:
     def rounds_of(self, names: Iterable[str], chars: int) -> int:
         """In how many steps and earlier turns the call of one of these tools broke off at about this size, at most; the latest time is counted."""
         size = size_bucket(chars)
-        return max((self._rounds[name, size] + self._rounds[name, ""] for name in names), default=0)
+        rounds = self._rounds
+        return max((rounds.get((name, size), 0) + rounds.get((name, ""), 0) for name in names), default=0)
+
+    def _add(self, kind: tuple[str, str], times: int) -> None:
+        self._rounds[kind] = self._rounds.get(kind, 0) + times
 
     def tried(self, tool: str, remedies: Iterable[tuple[Failure, Remedy]]) -> tuple[str, ...]:
         """The remedies of this turn and of earlier ones for the tool's calls, in words."""
@@ -156,7 +159,7 @@ class TurnTroubles:
             kind = (name, size_bucket(chars))
             if kind not in self._in_step:
                 self._in_step |= {kind}
-                self._rounds[kind] += 1
+                self._add(kind, 1)
 
     def came_whole(self, calls: Iterable[tuple[str, int]]) -> tuple[str, ...]:
         """Calls (tool, characters of arguments) arrived. The tools of those that are of the kind that had broken off, which clears what is

@@ -146,6 +146,9 @@ def merged(events: Iterable[Event]) -> list[Event]:
     out: list[Event] = []
     for event in events:
         last = out[-1] if out else None
+        if event.__class__ is not last.__class__:  # nearly always
+            out.append(event)
+            continue
         match last, event:
             case TextArrived(), TextArrived():
                 out[-1] = TextArrived(at=event.at, text=last.text + event.text)

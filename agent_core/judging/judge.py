@@ -36,7 +36,7 @@ from agent_core.failures.remedies import (
     pause_seconds,
 )
 from agent_core.judging.ends import NO_MORE, answered, doing, ended, failed, is_cut, meanwhile, stalls_again
-from agent_core.learning.prevention import TurnStart, prevention
+from agent_core.learning.prevention import AS_USUAL, prevention
 from agent_core.messages import text_of
 from agent_core.rules.overlap import OverlapRemover
 from agent_core.rules.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, PromiseSign, Reading, read_ending
@@ -100,23 +100,23 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
     match question:
         case Beginning():
             return _beginning(turn, question.at)
-        case Overlap():
-            return _overlap(turn, question.at)
         case CallOver():
             return _call_over(turn, question.event, reads)
+        case PendingCalls():
+            return _calls(turn, question.at)
+        case Result():
+            return _result(turn, question)
+        case NextStep():
+            return _next_step(turn, question.at)
+        case Overlap():
+            return _overlap(turn, question.at)
         case Promised(at=at):
             broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
             return _failed(turn, Failure.PROMISED, broke)
         case RemedyWanted():
             return _remedy(turn, question.failure, question.broke)
-        case Result():
-            return _result(turn, question)
         case CallRefused():
             return _refused(turn, question)
-        case PendingCalls():
-            return _calls(turn, question.at)
-        case NextStep():
-            return _next_step(turn, question.at)
         case Restart():
             return _restart(turn, question)
         case End(at=at, exit=ending):
@@ -132,7 +132,7 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
 def _beginning(turn: Standing, at: int) -> Decisions:
     assert turn.opened is not None
     start = prevention(turn.settings, turn.opened.known)
-    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != TurnStart() else ()
+    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != AS_USUAL else ()
 
 
 # ---------------------------------------------------------------------- a model call is over

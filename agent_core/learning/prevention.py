@@ -39,8 +39,13 @@ class TurnStart:
     advice: tuple[AdviceItem, ...] = ()
 
 
+AS_USUAL = TurnStart()
+
+
 def prevention(settings: TurnSettings, known: Known) -> TurnStart:
     """How a turn begins that knows this."""
+    if not known.stalls and not known.incidents:  # as nearly all
+        return AS_USUAL
     stalls, incidents = _stalls(settings, known), _incidents(settings, known)
     advised = sorted({*(s.tool for s in stalls), *(i.tool for i in incidents if i.remedy is Remedy.ADVISE_SMALLER)})
     advice = (AdviceItem(Advice.SMALLER_FROM_START, " and ".join(advised)),) if advised else ()

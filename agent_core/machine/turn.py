@@ -121,8 +121,9 @@ class Turn(Standing):
 
     # ------------------------------------------------------------------ the two doors
 
-    def feed(self, event: Event) -> list[Effect]:
+    def feed(self, event: Event, *, fits: bool = False) -> list[Effect]:
         """Take what happens now, and judge it; what is wanted next, in order. What comes late (`misfit` says so) changes nothing.
+        `fits`: it has just been asked, and says nothing against it.
 
         Raises `ProtocolError` if the first event is not `TurnOpened`, or if it comes twice.
         """
@@ -132,8 +133,9 @@ class Turn(Standing):
         if row is not None and row.phases is _CALLING[0] and self.phase is Phase.CALLING and not self.questions:
             effects = row.takes(self, event)  # what a model says comes by here all the time, and fits
         else:
+            fits = fits and not self.questions
             effects = self._unasked(event)
-            problem = self.misfit(event)
+            problem = "" if fits else self.misfit(event)
             if problem and (self.opened is None or isinstance(event, TurnOpened)):
                 raise ProtocolError(problem)
             if problem:

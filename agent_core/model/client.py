@@ -35,7 +35,7 @@ from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners, amended, put
 from agent_core.model.pauses import asked_pause
-from agent_core.model.reach import ALONE, Lives, TransportBroke, led_elsewhere, reason, speaks_tls, theirs
+from agent_core.model.reach import ALONE, Lives, Theirs, TransportBroke, led_elsewhere, reason, speaks_tls
 from agent_core.model.stream.sse import LIMIT_BYTES, SseTooLarge, decoded
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
@@ -253,7 +253,7 @@ class ModelClient:
                 raise UnknownRoute(f"no credential of {endpoint.label} is called {credential!r}")
             from agent_core.model.transport import ModelLine
 
-            with theirs():
+            with Theirs():
                 self._lines[key] = ModelLine(
                     f"{endpoint.base_url.rstrip('/')}/chat/completions", _headers(secret, endpoint.headers), self._lives
                 )

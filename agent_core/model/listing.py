@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Endpoint
-from agent_core.model.reach import theirs
+from agent_core.model.reach import Theirs
 from agent_core.model.stream.bodies import ERROR, PACKED, WHOLE, bounded
 from agent_core.model.transport import trusted
 
@@ -21,7 +21,7 @@ SECONDS = 5.0
 
 async def first_model(endpoint: Endpoint) -> str:
     """The first model that it lists; empty if the list is none. Raises `TransportBroke`, `openai.APIStatusError`, `orjson.JSONDecodeError`."""
-    with theirs(openai.APIStatusError):
+    with Theirs(openai.APIStatusError):
         http = openai.DefaultAioHttpClient(
             timeout=SECONDS, follow_redirects=False, verify=trusted(), event_hooks={"response": [_bound]}
         )

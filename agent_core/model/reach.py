@@ -14,8 +14,8 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from types import TracebackType
 from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
@@ -60,15 +60,22 @@ class AskedByOthers(Exception):
     """Another process may ask in our place by now; of this request nothing was sent."""
 
 
-@contextmanager
-def theirs(*said: type[Exception]) -> Generator[None]:
-    """Around what libraries do for a call: all that they raise is `TransportBroke`, but for `said`, which are a server's words."""
-    try:
-        yield
-    except said:
-        raise
-    except Exception as error:
-        raise TransportBroke from error
+class Theirs:
+    """Around what libraries do for a call: all that they raise is `TransportBroke`, but for what `said`, which are a server's words."""
+
+    __slots__ = ("_said",)
+
+    def __init__(self, *said: type[Exception]) -> None:
+        self._said = said
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and not isinstance(error, self._said):
+            raise TransportBroke from error
 
 
 NO_TLS = clause("no secure connection came about: {what}")

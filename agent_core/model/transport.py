@@ -37,7 +37,7 @@ from yarl import URL
 from agent_core.bell import Frames
 from agent_core.few import Few
 from agent_core.jsonvalue import Json
-from agent_core.model.reach import ALONE, AskedByOthers, Lives, TransportBroke, theirs
+from agent_core.model.reach import ALONE, AskedByOthers, Lives, Theirs, TransportBroke
 from agent_core.model.stream.bodies import ERROR, PACKED, STREAM, WHOLE, BodyLimits, bounded
 
 LARGE_BYTES, PIECE_BYTES = 262_144, 65_536
@@ -502,7 +502,7 @@ class AskedAnswer:
 
     async def __aenter__(self) -> ModelAnswer:
         body, self._body = self._body, b""  # which may be large, and is not needed once it is sent
-        with theirs(RequestNotTaken, AskedByOthers):
+        with Theirs(RequestNotTaken, AskedByOthers):
             response = self._response = await self._line.sent(body, self._connect_seconds)
             try:
                 await _taken(response)

@@ -123,6 +123,9 @@ class UndisguisedResult:
         return repr(self.digests)
 
 
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def digest(text: str) -> str:
     """A short name for a text."""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
@@ -131,7 +134,7 @@ def digest(text: str) -> str:
 def canonical_arguments(arguments: str) -> str:
     """Arguments in one spelling: keys sorted, white space gone. Unreadable ones stay as they are."""
     try:
-        return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
+        return _SORTED.encode(json.loads(arguments or "{}"))
     except (ValueError, RecursionError):
         return " ".join(arguments.split())
 

@@ -209,16 +209,19 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             merged[-1] = _joined(merged[-1], _readable(message))
             open_calls = dict.fromkeys(call_ids(merged[-1]))
             continue
-        unanswered.update(zip(open_calls, itertools.count(len(merged))))
-        merged += _no_results(open_calls)
-        merged += map(_stray, strays)
-        open_calls, strays = {}, []
+        if open_calls or strays:
+            unanswered.update(zip(open_calls, itertools.count(len(merged))))
+            merged += _no_results(open_calls)
+            merged += map(_stray, strays)
+            strays = []
         message = _readable(message)  # noqa: PLW2901
         if role == "assistant" and merged and merged[-1].get("role") == "assistant":
             merged[-1] = _joined(merged[-1], message)
         else:
             merged.append(message)
-        open_calls = dict.fromkeys(call_ids(merged[-1]))
+        open_calls = dict.fromkeys(call_ids(merged[-1])) if role == "assistant" else {}
+    if not open_calls and not strays:
+        return merged
     return merged + _no_results(open_calls) + [_stray(message) for message in strays]
 
 

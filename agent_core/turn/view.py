@@ -121,6 +121,8 @@ class _Drawn:
 
     language: str
     bubble: Bubble
+    alone: bool
+    """Nothing else is seen of it."""
 
 
 def call_key(bubble: Bubble) -> str:
@@ -174,6 +176,9 @@ def _view(turn: Standing, now: int, language: str) -> View:
                 if visible:
                     bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final, refusal=entry.refusal))
             case Activity():
+                if isinstance(drawn := entry.drawn, _Drawn) and drawn.alone and drawn.language == language:
+                    bubbles.append(drawn.bubble)
+                    continue
                 if entry.state is ActivityState.APPROVAL:
                     bubbles.append(_approval(entry, now))
                     continue
@@ -282,7 +287,9 @@ def _activity(activity: Activity, now: int, language: str) -> Bubble:
         result=activity.result,
     )
     if bubble.final:
-        activity.drawn = _Drawn(language, bubble)
+        beside = activity.intention, activity.decided, activity.full, activity.file or None
+        alone = activity.state in (ActivityState.DONE, ActivityState.FAILED) and beside == (None, None, None, None)
+        activity.drawn = _Drawn(language, bubble, alone)
     return bubble
 
 

@@ -34,7 +34,7 @@ class Bounds:
 
     open: int = 1_000
     """Turns that are open at once."""
-    opening: int = 32
+    opening: int = 36
     """Turns that are being begun at once."""
     share: int = 125
     """Open turns of one person."""
@@ -47,7 +47,7 @@ class Bounds:
     def of(open_turns: int, waiting: int) -> Bounds:
         """What follows from the two that are configured."""
         share, crowd = max(1, open_turns // 8), max(1, open_turns - open_turns // 4)
-        return Bounds(open_turns, min(32, open_turns), share, crowd, waiting)
+        return Bounds(open_turns, min(36, open_turns), share, crowd, waiting)
 
     def of_person(self, person: str) -> int:
         return self.share if person else self.crowd

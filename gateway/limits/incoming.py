@@ -156,7 +156,10 @@ class Incoming:
 
     async def for_files(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
         """What the files of a message count for, as far as they are new: that is decided where it is stored."""
-        large = isinstance(inbound, FromApi) and sum(map(len, encoded_files(inbound))) > IN_THREAD_BYTES
+        encoded = encoded_files(inbound) if isinstance(inbound, FromApi) else ()
+        if not encoded and isinstance(inbound, FromApi):
+            return ()
+        large = sum(map(len, encoded)) > IN_THREAD_BYTES
         carried = await asyncio.to_thread(carried_files, inbound) if large else carried_files(inbound)
         if not carried:
             return ()

@@ -81,7 +81,7 @@ class Cleaner:
         # Names of facts are few and come again with every event; so do models, endpoints, ids.
         self._name = lru_cache(1024)(self._cleaned_name)
         self._short = lru_cache(1024)(self._cleaned)
-        self._open = lru_cache(1024)(self._says_what_it_holds)
+        self._open = lru_cache(1024)(self._named_if_it_says_what_it_holds)
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         found: dict[str, object] = {}
@@ -89,16 +89,19 @@ class Cleaner:
             kind = value.__class__  # most facts are of these four, and are looked at without a detour
             if value is None:
                 continue  # what is not there is not written
-            if kind is str and self._open(key):
-                found[self._name(key)] = self._short(value) if len(value) <= KNOWN_AGAIN_CHARS else self._cleaned(value)
-            elif kind is bool or ((kind is float or (kind is int and -(2**63) <= value < 2**63)) and self._open(key)):
-                found[self._name(key)] = value
+            name = self._open(key)
+            if name and kind is str:
+                found[name] = self._short(value) if len(value) <= KNOWN_AGAIN_CHARS else self._cleaned(value)
+            elif name and (kind is bool or kind is float or (kind is int and -(2**63) <= value < 2**63)):
+                found[name] = value
             else:
-                found[self._name(key)] = self._value(key, value, DEEPEST)
+                found[name or self._name(key)] = self._value(key, value, DEEPEST)
         return found
 
-    def _says_what_it_holds(self, key: str) -> bool:
-        return not is_secret_name(key) and (self._show_text or key not in TEXT_KEYS)
+    def _named_if_it_says_what_it_holds(self, key: str) -> str:
+        """The fact's name; empty if its value is not written as it is."""
+        opened = not is_secret_name(key) and (self._show_text or key not in TEXT_KEYS)
+        return self._name(key) if opened else ""
 
     def _cleaned_name(self, name: str) -> str:
         return escaped(self._text(name))
@@ -345,9 +348,9 @@ class LineMaker:
         if "exc_info" in event or "stack_info" in event:
             event = _trouble(logger, method, event)
         moment = f"{self._now().isoformat(timespec='milliseconds')[:-6]}Z"  # ISO 8601, UTC
-        told = {"timestamp": moment, "level": "", "event": "", **event}
+        told = {"level": "", "event": "", **event}
         told["level"] = _LEVEL_OF.get(method, method)
-        return self._render(logger, method, self._clean(logger, method, told))
+        return self._render(logger, method, {"timestamp": moment, **self._clean(logger, method, told)})
 
 
 class LibraryHandler(logging.Handler):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
-from adapters.http.api.taking import Narrow
+from adapters.http.api.taking import BUSY_SECONDS, Narrow
 
 
 async def test_so_many_are_inside_at_a_time_in_the_order_in_which_they_came() -> None:
@@ -76,3 +77,61 @@ async def test_where_nobody_comes_to_an_end_more_and_more_are_let_in() -> None:
         await asyncio.sleep(0)
         assert [one.done() for one in others] == [True, False]
     await asyncio.gather(*others)
+
+
+async def test_the_last_who_wait_are_let_in_once_the_loop_has_nothing_else_to_do() -> None:
+    narrow, loop, told = Narrow(2, 60), asyncio.get_running_loop(), list[str]()
+
+    def works(rounds: int) -> None:
+        """What those who came out have begun: more than one round of the loop."""
+        time.sleep(0.002)
+        if rounds:
+            loop.call_soon(works, rounds - 1)
+        else:
+            told.append("first word")
+
+    async def one(number: int) -> None:
+        async with narrow:
+            told.append(f"{number}")
+            await asyncio.sleep(0)
+        if number < 2:
+            loop.call_soon(works, 3)
+
+    await asyncio.wait_for(asyncio.gather(*(one(number) for number in range(4))), 20)
+    assert told == ["0", "1", "first word", "first word", "2", "3"]
+
+
+async def test_what_goes_on_for_ever_holds_nobody_up_for_long() -> None:
+    narrow, loop, over = Narrow(1, 60), asyncio.get_running_loop(), False
+
+    def works() -> None:
+        time.sleep(0.002)
+        if not over:
+            loop.call_soon(works)
+
+    async def passes() -> None:
+        async with narrow:
+            await asyncio.sleep(0)
+
+    works()
+    began = loop.time()
+    await asyncio.wait_for(asyncio.gather(passes(), passes()), 20)
+    over = True
+    assert BUSY_SECONDS / 2 < loop.time() - began < 10
+
+
+async def test_of_a_large_crowd_each_who_comes_out_lets_the_next_in_at_once() -> None:
+    narrow, came = Narrow(2, 60), list[int]()
+
+    async def one(number: int) -> None:
+        async with narrow:
+            came.append(number)
+            await asyncio.sleep(0)
+
+    everybody = [asyncio.create_task(one(number)) for number in range(40)]
+    for _ in range(6):
+        await asyncio.sleep(0)
+        time.sleep(0.002)
+    assert len(came) > 4, "nobody is held up while the line is long"
+    await asyncio.wait_for(asyncio.gather(*everybody), 20)
+    assert came == list(range(40))

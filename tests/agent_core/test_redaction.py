@@ -287,3 +287,14 @@ def test_a_bot_s_id_and_the_words_of_a_key_made_of_words_stay_readable() -> None
     for told in ("my-outspoken-gateway", "the key begins AAFqweRTYui", "7000000001:AAFqweRTYuiopASDfgh12345678901234"):
         assert "AAFqwe" not in redactor.redact(told)
         assert "outspoken" not in redactor.redact(told)
+
+
+@given(
+    before=st.sampled_from(["", "t_", "sk_", "gsk_", "xoxb_", "ghp_", "github_pat_", "AIza", "AKIA", "eyJ", "bearer"]),
+    behind=st.text(alphabet="abkyzAKZ019_", max_size=40),
+)
+@example(before="AKIA", behind="0" * 16)
+@example(before="x", behind="_sk_" + "a" * 20)
+def test_one_word_is_looked_at_as_it_is_in_a_sentence(before: str, behind: str) -> None:
+    word = before + behind
+    assert NOBODY.redact(f"{word} key") == f"{NOBODY.redact(word)} key"

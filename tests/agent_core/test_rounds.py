@@ -18,7 +18,7 @@ from agent_core.turn.effects import CallModel
 from agent_core.turn.rounds import RoundsOver
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import AdviceItem, AssistantItem, CallItem, Item, PersonItem, ToolItem
-from agent_core.turn.transcript import later_messages, request_messages
+from agent_core.turn.transcript import request_messages
 from tests.agent_core.turns import Rig
 
 PICTURE: list[Json] = [{"type": "image_url"}]
@@ -93,9 +93,7 @@ def test_what_is_over_and_what_came_behind_it_are_the_whole(
             turn.items[0] = replace(turn.items[0], text=f"other {many}")  # as where something of it was taken back
         told, since = rounds.told(turn, lambda: past)
         anew = request_messages("", past, turn, effect)
-        conversation = (
-            ToldConversation([told], later_messages(turn, since, effect)) if since else ToldConversation([], anew)
-        )
+        conversation = ToldConversation([told], rounds.behind(turn, effect)) if since else ToldConversation([], anew)
         assert orjson.loads(conversation.encoded) == list(conversation) == anew
         for one in orjson.loads(b"[%b]" % told):
             assert isinstance(one.get("content"), str | None)
@@ -128,7 +126,7 @@ def test_a_late_round_is_told_by_as_few_calls_as_an_early_one():
 
         def ask() -> bytes:
             told, since = rounds.told(turn, list)
-            return ToldConversation([told], later_messages(turn, since, effect)).encoded
+            return ToldConversation([told], rounds.behind(turn, effect)).encoded
 
         return calls_of(ask)
 

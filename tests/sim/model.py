@@ -15,7 +15,7 @@ from agent_core.bell import Frames
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.reach import TransportBroke, theirs
+from agent_core.model.reach import Theirs, TransportBroke
 from agent_core.model.transport import RequestNotTaken, Taker
 from agent_core.ports import Clock
 from agent_core.text.redaction import Redactor
@@ -191,7 +191,7 @@ class SimClient(ModelClient):
         await asyncio.sleep(self._loop.random.choice((0.0, 0.005, 0.1)))
         first = steps[0][1] if steps else b""
         if isinstance(first, RequestNotTaken | aiohttp.ClientConnectionError):
-            with theirs(RequestNotTaken):
+            with Theirs(RequestNotTaken):
                 _raise(first)
         yield _Answer(steps)
 

@@ -157,11 +157,14 @@ class ApiStream:
         writer = await self._response.prepare(self._request)
         self._in_chunks = isinstance(writer, StreamWriter) and writer.chunked
         if not self._job.waits:
-            await self._begin()
+            await self._response.write(self._beginning())
 
-    async def _begin(self) -> None:
+    def _beginning(self) -> bytes:
+        """What stands before all but comments, once."""
+        if self._begun:
+            return b""
         self._begun = True
-        await self._response.write(self._spelling.begins())
+        return self._spelling.begins()
 
     async def close(self) -> web.StreamResponse:
         """The end."""
@@ -193,24 +196,27 @@ class ApiStream:
         match sight:
             case None:
                 if self._clock.monotonic() - self._told_at >= self._answering.keep_alive_seconds:
-                    await self._comment(KEEP_ALIVE)
+                    await self._response.write(self._said_beside(KEEP_ALIVE))
             case Queued():
                 told = self._spelling.queued(sight) if self._begun else b""
                 await self._response.write(f": {queue_comment(sight)}\n\n".encode() + told)
             case Showing():
-                if not self._turn:
-                    self._turn = sight.turn
-                    await self._response.write(f": turn {sight.turn}\n\n".encode())
-                if self._job.thinking and sight.thought.chars > self._thought:
-                    await self._think(sight.thought)
-                pieces = self._spoken.new(sight.view)
-                if pieces:
-                    if not self._begun:
-                        await self._begin()
-                    await self._response.write(self._spelling.says(pieces))
-                    self._told_at = self._clock.monotonic()
-                elif self._clock.monotonic() - self._told_at >= STATUS_SECONDS:
-                    await self._comment(" ".join(status_comment(sight.view).split()) or KEEP_ALIVE)
+                if told := self._news(sight):
+                    await self._response.write(told)
+
+    def _news(self, sight: Showing) -> bytes:
+        """What is new of a running turn, to be sent together."""
+        told = b""
+        if not self._turn:
+            self._turn = sight.turn
+            told = f": turn {sight.turn}\n\n".encode()
+        told += self._thinks(sight.thought)
+        if pieces := self._spoken.new(sight.view):
+            told += self._beginning() + self._spelling.says(pieces)
+            self._told_at = self._clock.monotonic()
+        elif self._clock.monotonic() - self._told_at >= STATUS_SECONDS:
+            told += self._said_beside(" ".join(status_comment(sight.view).split()) or KEEP_ALIVE)
+        return told
 
     def shown(self, sight: Showing) -> bool:
         """More text has come: it is written here and now, and no task is woken for it, unless anything else is to be said or written first."""
@@ -230,18 +236,17 @@ class ApiStream:
             return False
         return bool(pieces) or self._clock.monotonic() - self._told_at < STATUS_SECONDS
 
-    async def _think(self, thoughts: ThoughtText) -> None:
+    def _thinks(self, thoughts: ThoughtText) -> bytes:
         if not self._job.thinking or thoughts.chars <= self._thought:
-            return
+            return b""
         placed, self._thought = thoughts.placed(self._thought), thoughts.chars
-        if not self._begun:
-            await self._begin()
-        await self._response.write(b"".join(self._spelling.thinks(text, behind) for behind, text in placed))
         self._told_at = self._clock.monotonic()
+        return b"".join([self._beginning(), *(self._spelling.thinks(text, behind) for behind, text in placed)])
 
-    async def _comment(self, words: str) -> None:
-        await self._response.write(f": {words}\n\n".encode())
+    def _said_beside(self, words: str) -> bytes:
+        """A comment."""
         self._told_at = self._clock.monotonic()
+        return f": {words}\n\n".encode()
 
     async def _end(self, sight: Ended | LeftOpen) -> None:
         if not self._begun:
@@ -249,13 +254,13 @@ class ApiStream:
             if problem is not None:
                 await self._response.write(self._spelling.failed(problem))
                 return
-            await self._begin()
+        told = self._beginning()
         if isinstance(sight, Ended):
-            await self._think(sight.thought)
-            rest = self._spoken.new(shown(sight))
-            await self._response.write(self._spelling.ended(sight, rest))
+            told += self._thinks(sight.thought)
+            told += self._spelling.ended(sight, self._spoken.new(shown(sight)))
         else:
-            await self._response.write(self._spelling.left(sight, self._spoken.new(sight.view)))
+            told += self._spelling.left(sight, self._spoken.new(sight.view))
+        await self._response.write(told)
 
 
 def failure(job: ApiJob, sight: Sight | None) -> Problem | None:

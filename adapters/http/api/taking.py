@@ -6,6 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
+from math import inf
+from time import monotonic
 
 from aiohttp import web
 
@@ -29,9 +31,14 @@ from agent_core.text.tongue import accepted
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 KEYED = "Idempotency-Key"
-TOGETHER = 32
-"""So many requests are taken in at a time: as many as there are turns that may begin at once, each in one commit with its message."""
+TOGETHER = 36
+"""So many requests are taken in at a time: as many as there are turns that may begin at once, each in one commit with its message. Fewer take more
+commits, and each step of one is dearer the fewer share it; of more all have to wait for the last of them."""
 STUCK_SECONDS = 0.5
+QUIET_SECONDS = 0.0005
+"""A round of the loop that took no longer had nothing else to do."""
+BUSY_SECONDS = 0.05
+"""So long at most the last who wait are held up for what it has to do."""
 NO_RESPONSE = "There is no such response, or it is not kept any longer."
 
 
@@ -69,8 +76,9 @@ WAITS_UNSEEN = (
 
 class Narrow:
     """Lets a few in at a time, in their order, so that of a crowd the first have their answers begun while the last have yet to be read: all at once, each
-    step is done for everybody before the next one is done for anybody. While nobody inside comes to an end (a storage that is slow), more and more are
-    let in, as nobody is to wait for whom he has nothing to do with."""
+    step is done for everybody before the next one is done for anybody. The last who wait are let in as soon as the loop has nothing else to do: what it
+    has to do are the calls and first words of those before them. (In a larger crowd whoever waits is to be told their place first.)
+    While nobody inside comes to an end (a storage that is slow), more and more are let in, as nobody is to wait for whom he has nothing to do with."""
 
     def __init__(self, most: int = TOGETHER, patience_seconds: float = STUCK_SECONDS) -> None:
         self._most = most
@@ -82,6 +90,8 @@ class Narrow:
         self._more = most
         """So many are let in beyond the most, if nobody has come out since."""
         self._timer: asyncio.TimerHandle | None = None
+        self._looking = False
+        """It is being looked whether the loop has anything else to do."""
 
     async def __aenter__(self) -> None:
         if self._inside < self._most and not self._waiting:
@@ -104,7 +114,24 @@ class Narrow:
     def _out(self) -> None:
         self._inside -= 1
         self._came_out += 1
-        if self._inside < self._most:
+        if len(self._waiting) > self._most:
+            self._fill()
+        elif self._waiting and not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().call_soon(self._look, -inf, monotonic() + BUSY_SECONDS)
+
+    def _look(self, before: float, until: float) -> None:
+        """A round of the loop has passed since one time (before the first none has): whether it had anything else to do. Until another time, or until
+        there is a crowd, it is waited for one that had not."""
+        now = monotonic()
+        if before + QUIET_SECONDS < now < until and len(self._waiting) <= self._most:
+            asyncio.get_running_loop().call_soon(self._look, now, until)
+            return
+        self._looking = False
+        self._fill()
+
+    def _fill(self) -> None:
+        while self._waiting and self._inside < self._most:
             self._let_in()
 
     def _let_in(self) -> None:

@@ -17,7 +17,7 @@ from agent_core.jsonvalue import Json
 from agent_core.limits.quotas import size_words
 from agent_core.model.failures import rejection
 from agent_core.model.pauses import asked_pause
-from agent_core.model.reach import TransportBroke, reason, theirs
+from agent_core.model.reach import Theirs, TransportBroke, reason
 from agent_core.model.speech.terms import SpeechFailed, SpeechTerms
 from agent_core.model.transport import ModelLine, RequestNotTaken
 from agent_core.patience import Limit
@@ -93,7 +93,7 @@ async def _tried(terms: SpeechTerms, request: SpeechRequest, left: float, clock:
     headers |= {**terms.headers, "Content-Type": request.kind, "Accept-Encoding": "identity"}
     stall = min(terms.stall_seconds, left)
     try:
-        with theirs():
+        with Theirs():
             line = ModelLine(f"{terms.url}{request.path}", headers)
     except TransportBroke as error:
         raise _lost(error) from error

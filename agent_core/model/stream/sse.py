@@ -30,6 +30,8 @@ STRAY_BYTES = 4096
 """How much of what is no event stream is kept."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_WHOLE = (b"data: {", b"data: [DONE]")
+_ENDS = (b"}\n\n", b"data: [DONE]\n\n")
 _IGNORED_FIELDS = frozenset({b"id", b"retry"})
 
 
@@ -109,7 +111,7 @@ class SseReader:
     def feed(self, data: bytes) -> list[SseEvent]:
         """The events that `data`, the next bytes of the response, completes."""
         self._check()
-        if data.startswith(b"data: {") and data.endswith(b"}\n\n") and self.between_events and self._plain(data):
+        if data.startswith(b"data: {") and data.endswith(_ENDS) and self.between_events and self._plain(data):
             return self._whole_events(data)
         if self._skip_line_feed and data:
             self._skip_line_feed = False
@@ -146,10 +148,10 @@ class SseReader:
         return b"\r" not in data and len(data) <= self._limit_bytes
 
     def _whole_events(self, data: bytes) -> list[SseEvent]:
-        """The short way for most reads: nothing but whole events of one line each; else the long way."""
+        """The short way for most reads: nothing but whole events of one line each, perhaps with the mark of the end; else the long way."""
         events: list[SseEvent] = []
         for event in data[:-2].split(b"\n\n"):
-            if not event.startswith(b"data: {") or b"\n" in event:
+            if not event.startswith(_WHOLE) or b"\n" in event:
                 break
             events.append(SseEvent(event[6:]))
         else:

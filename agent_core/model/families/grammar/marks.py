@@ -35,6 +35,8 @@ class Marks:
     pattern: re.Pattern[str]
     prefixes: frozenset[str]
     """Every beginning of a literal that is shorter than it."""
+    beginnings: frozenset[str]
+    """The first characters of these."""
     longest: int
     folded: bool
     """Upper and lower case are the same."""
@@ -51,6 +53,8 @@ class Marks:
         size = len(text)
         first = max(start, size - self.longest + 1)
         tail = text[first:].lower() if self.folded else text[first:]
+        if self.beginnings.isdisjoint(tail):  # nearly always, and asked of each piece of text
+            return size
         for at in range(len(tail)):
             if tail[at:] in self.prefixes:
                 return first + at
@@ -64,6 +68,7 @@ def marks_of(literals: Iterable[str], *, folded: bool = False) -> Marks:
     return Marks(
         late(_trie_pattern(listed) or "(?!)", re.IGNORECASE if folded else 0),
         prefixes,
+        frozenset(one for one in prefixes if len(one) == 1),
         max(map(len, listed), default=1),
         folded,
     )
