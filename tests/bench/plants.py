@@ -54,10 +54,10 @@ def call() -> None:
     planted: Any = Turn
     fed = planted.feed
 
-    def feed(self: Any, event: Any) -> Any:
+    def feed(self: Any, event: Any, **given: Any) -> Any:
         for _ in range(50):
             len(())
-        return fed(self, event)
+        return fed(self, event, **given)
 
     planted.feed = feed
 
