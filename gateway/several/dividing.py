@@ -52,6 +52,8 @@ class Dividing:
         self._withdrawn: Withdrawals = {}
         self._busy, self._coming, self._gained, self._given, self._tell = busy, coming, gained, given, tell
         self._leaving = self._everything = False
+        self._gone = False
+        """Something that is shared was not there at the last look."""
         self._one = asyncio.Lock()
         self.bell = Bell()
 
@@ -97,8 +99,9 @@ class Dividing:
             await self._see(seen)
             if not self._leaving:
                 await self._offer(seen)
-            gone = self._names - seen.owners.keys()  # somebody has removed them: nobody would have them any more
-            if gone or divided(self._store.node, seen, leaving=self._leaving, busy=self._kept(seen)):
+            before, self._gone = self._gone, not self._names <= seen.owners.keys()
+            # What somebody has removed nobody would have any more. Whoever had it has looked since, and works there no longer.
+            if (before and self._gone) or divided(self._store.node, seen, leaving=self._leaving, busy=self._kept(seen)):
                 await self._divide()
 
     @property

@@ -49,7 +49,8 @@ async def test_places_are_counted_on_before_a_chat_is_ours() -> None:
     portion, found = Portion(whole=False), list[frozenset[str]]()
 
     async def division() -> Division:
-        return Division((), {"chats/01": 7, "chats/02": 8}, {"chats/01": 1, "chats/02": 1})
+        others = dict.fromkeys((*chat_slices(), HOUSE), 8)
+        return Division((), {**others, "chats/01": 7}, dict.fromkeys(others, 1))
 
     async def coming() -> None:
         found.append(portion.held)

@@ -10,13 +10,14 @@ import pytest
 import pytest_asyncio
 
 from agent_core.store.database.shape import not_whole_on
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import NOBODY_KNOWS, ForgettingJob
 from agent_core.store.people.rows import PersonRow, PersonState
 from agent_core.store.reading import open_reads
 from agent_core.store.slices.rows import PeerNode
 from agent_core.store.slices.sql import peer
-from agent_core.store.store import Store
+from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState
 from tests.databases import connected
 from tests.store.support import opened, turn_of
@@ -118,3 +119,22 @@ async def test_what_somebody_else_changed_of_a_servers_tables_is_named(postgres:
     await by_hand(postgres, done)
     async with open_reads(postgres) as reads:
         assert await reads.asks.readers.run(not_whole_on) == told
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        "ALTER TABLE deliveries DROP CONSTRAINT uq_deliveries_surface_origin_bubble_part",
+        "ALTER TABLE deliveries DROP COLUMN trouble",
+        "DROP TABLE deliveries",
+    ],
+)
+async def test_what_cannot_be_stored_since_somebody_changed_the_tables_waits(postgres: str, done: str) -> None:
+    """For a mistake of the turn's it would be taken, which is given up, or asked of the model again and again."""
+    async with opened(postgres) as store:
+        session, epoch, turn = await turn_of(store)
+        await by_hand(postgres, done)
+        with pytest.raises(StorageUnavailable):
+            await store.deliveries.put(
+                session, epoch, [DeliveryRow("telegram/1/7", turn, "answer", 0, 1, b"", "h", "k")]
+            )

@@ -43,9 +43,10 @@ _NO_TEXT = "Could not decode to UTF-8"
 """What Python's module says of a text that is none; it has no code."""
 _POSTGRES_ROWS = ("XX001", "XX002")
 """Data or an index is damaged."""
-_POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "55000", "57", "58", "XX")
-"""Classes: connection, read-only standby, login, no such database, no resources (disk full), a database that takes no connections just now,
-operator (shutdown, timeouts), system (I/O) and internal errors."""
+_POSTGRES_STORAGE = ("08", "25006", "28", "3D", "42501", "42703", "42P01", "42P10", "53", "55000", "57", "58", "XX")
+"""Classes: connection, read-only standby, login, no such database; no right any more, no such column, table or index any more, as somebody else has
+changed what is ours; no resources (disk full), a database that takes no connections just now, operator (shutdown, timeouts), system (I/O) and
+internal errors."""
 _ASYNCPG = "asyncpg."
 """Whose errors reach us as they are, where its connection is used without SQLAlchemy."""
 _ASYNCPG_LOST = ("Interface", "InternalClient")

@@ -12,9 +12,8 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
 from agent_core.store.errors import StorageUnavailable
 from agent_core.text.redaction import Redactor
-from agent_core.tools import registry
 from agent_core.tools.base import EffectClass, NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.registry import DOUBT, Runnable, ToolRegistry
+from agent_core.tools.registry import DOUBT, NO_STORAGE, Runnable, ToolRegistry
 
 CONTEXT = ToolContext("t", "c", "t:c", Path("nowhere"), "m", SystemClock(), lambda _: None)
 
@@ -72,11 +71,11 @@ class StorageAway:
 async def test_what_may_be_run_again_waits_for_the_database_and_nothing_else_is(
     effect: EffectClass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "STORAGE_SECONDS", 0.0)
+    monkeypatch.setattr("agent_core.tools.registry.STORAGE_SECONDS", 0.0)
     tool = StorageAway(effect, 3)
     outcome = await ToolRegistry([tool]).run(Runnable(tool.spec, {}), CONTEXT)
     if effect is EffectClass.EFFECT:
-        assert outcome == ToolOutcome(ToolStatus.FAILED, f"try {registry.NO_STORAGE}{DOUBT}")
+        assert outcome == ToolOutcome(ToolStatus.FAILED, f"try {NO_STORAGE}{DOUBT}")
         assert tool.times == 2
     else:
         assert outcome.text == "Stored."
