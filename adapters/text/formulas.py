@@ -23,7 +23,7 @@ _SIGN_BESIDE_MONEY = re.compile(r"\\[A-Za-z,;:!{}|\\]|\^|_\{")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TexFound:
     """A formula in a text."""
 
     tex: str
@@ -35,19 +35,19 @@ class Found:
     """It stands between single dollars."""
 
 
-def drawn(text: str, start: int, end: int) -> Found | None:
+def drawn(text: str, start: int, end: int) -> TexFound | None:
     """The formula that begins at `start`, for who draws it."""
     mark = text[start : start + 2]
     if (closing := _ENDS.get(mark)) is not None:
         at = text.find(closing, start + 3, min(end, start + LONGEST + 4))
         if at >= 0:
-            return Found(text[start + 2 : at].strip(), at + 2, display=mark != "\\(", beside_money=False)
+            return TexFound(text[start + 2 : at].strip(), at + 2, display=mark != "\\(", beside_money=False)
     if (found := _BETWEEN_DOLLARS.match(text, start, end)) is not None:
-        return Found(found[1].strip(), found.end(), display=False, beside_money=True)
+        return TexFound(found[1].strip(), found.end(), display=False, beside_money=True)
     return None
 
 
-def written(text: str, start: int, end: int) -> Found | None:
+def written(text: str, start: int, end: int) -> TexFound | None:
     """The formula that begins at `start`, for who shows it as it was written."""
     found = drawn(text, start, end)
     if found is None:

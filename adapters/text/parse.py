@@ -26,7 +26,7 @@ from markdown_it.token import Token
 
 from adapters.text import document as doc
 from adapters.text.footnotes import defining, footnote, labels_of, raised
-from adapters.text.formulas import Found, drawn, written
+from adapters.text.formulas import TexFound, drawn, written
 from adapters.text.growing import end_of_containers, heal, hold, multiplies
 from agent_core.records import dataclass
 
@@ -109,7 +109,7 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _formula(find: Callable[[str, int, int], Found | None]) -> Callable[[StateInline, bool], bool]:
+def _formula(find: Callable[[str, int, int], TexFound | None]) -> Callable[[StateInline, bool], bool]:
     """The rule of who finds formulas so."""
 
     def rule(state: StateInline, silent: bool) -> bool:
@@ -126,7 +126,7 @@ def _formula(find: Callable[[str, int, int], Found | None]) -> Callable[[StateIn
     return rule
 
 
-def _reader(find: Callable[[str, int, int], Found | None]) -> MarkdownIt:
+def _reader(find: Callable[[str, int, int], TexFound | None]) -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": DEEPEST_BLOCK}
     reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     reader.validateLink = _any_link

@@ -144,14 +144,16 @@ def _done(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
 
 
 def _unanswered(seen: MessageEvidence) -> Iterator[Breach]:
-    """A command that only tells something has told it, in the commit in which it was done."""
+    """A command of a person's that only tells something has told it, in the commit in which it was done. What the gateway gives to itself may be silent: a
+    message that was kept is in its queue then."""
     try:
         inbound = decode_message(seen.message.body)
     except UnreadableMessage:
         return  # told as such
     said = words_of(inbound.input[0].content) if inbound.input else ""
     command = BY_NAME.get(said.removeprefix("/").partition(" ")[0])
-    if isinstance(inbound, FromChat) and said.startswith("/") and command is not None and not command.changes:
+    tells = command is not None and not (command.changes or command.own)
+    if isinstance(inbound, FromChat) and said.startswith("/") and command is not None and tells:
         words = f"Command {seen.message.id} (/{command.name}) was carried out, and its answer is not among the parts of its chat."
         yield _of(seen, Law.UNSEEN, words)
 

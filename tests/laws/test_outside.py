@@ -6,10 +6,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.contract.base import FromChat, SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.discord.platform import PLATFORM as DISCORD
+from agent_core.messages import InputMessage
 from agent_core.store.evidence import LONG_MS, Cursor, EvidencePage, HookEvidence, MessageEvidence
 from agent_core.store.inbox.rows import CursorRow, InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
@@ -19,6 +23,7 @@ from gateway.laws.law import Law, Viewpoint
 from gateway.laws.others import of_message
 from gateway.laws.outside import AHEAD_MS, of_cursors, of_hooks
 from gateway.laws.shown import doubled
+from gateway.queues.inbox import COMMAND_LANE, encode
 from gateway.webhooks.deciding import again, given_up, settled
 from gateway.webhooks.posting import Attempt
 from tests.laws.test_laws import ALIVE, NODE, NOW, SESSION, sent, stored
@@ -136,6 +141,18 @@ async def test_what_has_ended_only_just_now_is_looked_at_once_more() -> None:
     found = Audited()
     await Auditor(cast("Any", SimpleNamespace(closed_turns=closed_turns)), ALIVE)._ended_turns(found)
     assert found.mark.turns == (NOW - SETTLES_MS, "")
+
+
+@pytest.mark.parametrize("said", ["/status", "/hold 5 hello"])
+def test_what_a_person_asks_is_answered_and_what_the_gateway_gives_to_itself_may_be_silent(said: str) -> None:
+    origin = ChatOrigin(ChatAddress("telegram", "1", "7"), ChatKind.PRIVATE, ChatPerson("7", "Ada"))
+    asked = FromChat(
+        account="telegram/1", platform_key="k", session=SessionKey("telegram", "1", "7"), input=(InputMessage(said),),
+        surface="telegram", memory_scope="s", chat=origin,
+    )  # fmt: skip
+    done = stored(turn=None, state=InboxState.DONE, lane=COMMAND_LANE, body=encode(asked))
+    unseen = Law.UNSEEN in {one.law for one in of_message(MessageEvidence(done, SESSION, None), ALIVE)}
+    assert unseen == (said == "/status")
 
 
 def test_whose_conversation_is_not_there_is_told() -> None:
