@@ -255,7 +255,7 @@ def test_a_slice_is_busy_while_anything_is_done_in_it_and_what_only_waits_goes_w
 
     queues = [
         queue("idle"), queue("runs", running=1), queue("begins", task=1), queue("blocked", blocked=True), queue("enters", wanted=True),
-        queue("waits", waiting=(1,)),
+        queue("queued", waiting=(1,)),
     ]  # fmt: skip
     supervisors = [
         SimpleNamespace(adapter=SimpleNamespace(name="telegram/1"), failing_seconds=0.0),
@@ -266,8 +266,9 @@ def test_a_slice_is_busy_while_anything_is_done_in_it_and_what_only_waits_goes_w
         outbox=SimpleNamespace(surfaces=SimpleNamespace(busy=gives(["telegram/1/sends/", "slack/1/stuck/"]))),
     )  # fmt: skip
     busy = together._busy(cast("Any", SimpleNamespace(queues=queues)), chats, leaving)
-    names = {"runs", "begins", "blocked", "enters", "command", "sends", *([] if leaving else ["waits"])}
+    names = {"runs", "begins", "blocked", "enters", "command", "sends", *([] if leaving else ["queued"])}
     wanted = {slice_of(SessionKey("telegram", "1", name).text()) for name in names}
+    assert len(wanted) == len(names), "two of them are in one slice, and hide each other"
     wanted |= {slice_of(name) for name in ([] if leaving else ["slack/1/stuck/"])}
     assert busy == wanted
 
