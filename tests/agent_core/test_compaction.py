@@ -139,12 +139,16 @@ def test_a_past_that_is_sent_as_it_lies_is_what_would_be_put_together_anew(past:
     assert estimate_tokens(conversation) == estimate_tokens(anew)
 
 
-TURNS = st.tuples(st.integers(0, 30), st.booleans(), st.sampled_from(["", "", "", "so far"]), st.integers(0, 3))
-"""Size, whether words of others were read, the summary that it wrote, and how many turns that left as they were."""
+TURNS = st.tuples(
+    st.one_of(st.none(), st.integers(0, 30)), st.booleans(), st.sampled_from(["", "", "", "so far"]), st.integers(0, 3)
+)
+"""Size (None: it leaves no message behind), whether words of others were read, the summary that it wrote, and how many turns that left as they were."""
 
 
 @given(st.lists(TURNS, max_size=12), st.one_of(st.none(), st.integers(1, 4)))
-def test_what_is_told_is_counted_and_known_for_what_it_is(turns: list[tuple[int, bool, str, int]], most: int | None):
+def test_what_is_told_is_counted_and_known_for_what_it_is(
+    turns: list[tuple[int | None, bool, str, int]], most: int | None
+):
     memory = SessionMemory(most)
     told: list[tuple[Group, bool]] = []
     summary, summed, since = "", False, 0
@@ -156,12 +160,14 @@ def test_what_is_told_is_counted_and_known_for_what_it_is(turns: list[tuple[int,
                 0,
                 told[max(0, len(told) - kept) :] if kept else [],
             )
-        told.append((group(number, size), foreign))
-        since += 1
+        left = [] if size is None else group(number, size)
+        if left:
+            told.append((left, foreign))
+            since += 1
         if most is not None:
             told = told[-most:]
             summary = summary if since <= most else ""
-        memory.take(ToldTurn(group(number, size), f"{wrote} {number}" if wrote else "", kept, foreign=foreign))
+        memory.take(ToldTurn(left, f"{wrote} {number}" if wrote else "", kept, foreign=foreign))
         assert memory.groups == [one for one, _ in told]
         assert memory.summary == summary, "it stands for turns of which some would still be told"
         assert memory.foreign == (any(one for _, one in told) or (bool(summary) and summed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pypdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from agent_core.jsonvalue import Json
 from agent_core.text.tongue import known_sentence, speaking
 from agent_core.workers.pool import Workers, WorkFailed
 from gateway.chats.readout import NOT_HEARD
-from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, archive, entries, excel, word
+from tests.agent_core.oddfiles import HARD, READ, UNREAD, WORDS, archive, entries, excel, pdf, word
 
 
 def found(data: bytes, seconds: float = 1) -> dict[str, Json]:
@@ -64,6 +65,22 @@ async def test_what_is_made_to_do_harm_comes_to_a_limit_and_the_next_file_is_rea
 def test_a_long_pdf_is_read_as_far_as_there_is_time_and_says_so() -> None:
     make, _ = READ["PDF of 10 000 pages"]
     assert "of which the first" in str(found(make(), 0.2)["about"])
+
+
+@pytest.mark.parametrize("odd", [{1}, {2}, {3}, {1, 2}, {1, 3}, {2, 3}])
+def test_a_page_that_cannot_be_read_costs_no_other(odd: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = pypdf.PageObject.extract_text
+
+    def read(page: pypdf.PageObject) -> str:
+        if page.page_number is not None and page.page_number + 1 in odd:
+            raise ValueError("odd")
+        return reads(page)
+
+    monkeypatch.setattr(pypdf.PageObject, "extract_text", read)
+    told = found(pdf(["page one", "page two", "page three"]), 60)
+    for number, words in enumerate(("page one", "page two", "page three"), 1):
+        assert (words in str(told["text"])) == (number not in odd)
+    assert f"{len(odd)} of them could not be read" in str(told["about"])
 
 
 @given(

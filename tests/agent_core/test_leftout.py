@@ -25,6 +25,9 @@ from agent_core.failures.leftout import (
 )
 from agent_core.jsonvalue import Json
 from agent_core.messages import Message
+from agent_core.settings import Route
+from agent_core.turn.state import Remark, TimelineEntry
+from agent_core.turn.timeline import remark
 from agent_core.turn.transcript import problems
 from tests.agent_core.strict import objections
 
@@ -307,3 +310,22 @@ def test_what_one_model_refused_is_left_out_for_that_model_and_no_other() -> Non
     assert fitting(known, "h", "m") == (*parts["hm"], *parts["again"])
     assert fitting(known, "g", "m") == parts["gm"]
     assert fitting(known, "g", "n") == ()
+
+
+SUSPECTS = st.builds(Suspect, st.sampled_from("ab"), st.sampled_from(list(LeftOutKind)), now=st.booleans())
+
+
+@given(st.lists(st.tuples(st.lists(SUSPECTS, max_size=3), st.lists(SUSPECTS, max_size=3)), max_size=4))
+def test_what_was_left_out_is_told_once_in_a_turn(calls: list[tuple[list[Suspect], list[Suspect]]]):
+    """Of what an earlier turn left out it is told only if it belongs to the message that is being answered."""
+    timeline: list[TimelineEntry] = []
+    told: list[tuple[str, LeftOutKind]] = []
+    for kept, new in calls:
+        due = {(one.key, one.kind) for one in (*new, *(one for one in kept if one.now))} - set(told)
+        remarks = remark(timeline, kept, new, Route("m", "host"), None)
+        found = [(part.key, part.kind) for one in remarks for part in one.left_out]
+        assert sorted(found) == sorted(due)
+        told += found
+        timeline += remarks
+    keys = [one.key for one in timeline if isinstance(one, Remark)]
+    assert len(set(keys)) == len(keys)

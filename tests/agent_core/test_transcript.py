@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent_core.causes import BreakCause
 from agent_core.failures.remedies import Advice, advice_words
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message
+from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, said_by_the_gateway, said_by_the_person, words_of
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import StopRequested, ToolStarted
@@ -237,3 +237,18 @@ def test_an_id_stands_for_one_call() -> None:
     assert [message["tool_call_id"] for message in fixed if message["role"] == "tool"] == ids
     assert problems(fixed) == []
     assert repaired(fixed) == fixed
+
+
+PLAIN = st.text("ab \n[]", max_size=12).map(str.strip)
+
+
+@given(PLAIN, PLAIN)
+def test_the_gateways_addition_is_not_the_persons_word_nor_theirs_the_gateways(said: str, added: str):
+    """Whoever is told what a person wrote (a consent, a recall, an address of their own) is told that and no more."""
+    ours = f"{GATEWAY_PREFIX} {added}".strip()
+    whole = f"{said}\n\n{GATEWAY_PREFIX} {added}"
+    assert (said_by_the_person(whole), said_by_the_gateway(whole)) == (said, ours)
+    assert (said_by_the_person(said), said_by_the_gateway(said)) == (said, "")
+    assert (said_by_the_person(ours), said_by_the_gateway(ours)) == ("", ours)
+    assert words_of(whole) == said
+    assert words_of([{"type": "text", "text": whole}]) == said

@@ -45,6 +45,20 @@ def test_a_refusal_is_understood(status: int, body: Json, cause: BreakCause):
     assert rejection(status, body).cause is cause
 
 
+@pytest.mark.parametrize(
+    ("codes", "cause"),
+    [
+        ("rate_limit_exceeded rate_limit_error too_many_requests rate_limited resource_exhausted", BreakCause.RATE_LIMITED),
+        ("invalid_api_key authentication_error invalid_authentication unauthenticated", BreakCause.UNAUTHORISED),
+        ("overloaded_error overloaded service_unavailable unavailable internal_server_error api_error", BreakCause.SERVER_ERROR),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("key", ["type", "code"])
+def test_an_error_within_a_stream_is_known_by_its_code_alone(codes: str, key: str, cause: BreakCause):
+    for code in codes.split():
+        assert rejection(0, {"error": {key: code, "message": "no"}}).cause is cause, code
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),
     lambda inner: (
