@@ -27,7 +27,7 @@ from gateway.config.types import SessionPolicy
 from gateway.later import followups, tasks
 from gateway.later.followups import FollowUpsHere, follow_up
 from gateway.later.parts import NOT_YET, Later
-from gateway.later.reminders import CancelScheduled, SetLater, rule_of
+from gateway.later.reminders import CancelScheduled, SetLater, rule_of, time_tools
 from gateway.later.sending import SendMessage, delivered
 from gateway.later.tasks import TaskEnd, TaskLimits, TaskPlan, Tasks, work_of
 from gateway.later.zones import ZoneSaid
@@ -209,6 +209,13 @@ def test_what_came_of_something_is_nobodys_words(asked: Any) -> None:
     found = follow_up(asked, "k", "t", "w")
     assert found is not None
     assert all(one.foreign for one in found.input)
+
+
+def test_every_tool_that_some_gateway_offers_for_later_is_known_by_its_name() -> None:
+    gateway = Gateway()
+    there = {tool.spec.name for tool in time_tools(gateway.later, gateway.tasks, {"team": "telegram/1/2/"})}
+    assert {"start_task", "send_message"} <= there
+    assert {*toolspecs.later_names()} == {*there, "speak"}
 
 
 async def test_before_the_gateway_is_whole_nothing_is_begun() -> None:

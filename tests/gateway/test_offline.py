@@ -7,7 +7,7 @@ from pathlib import Path
 from agent_core.ports import SystemClock, SystemIds
 from gateway.config.paths import find_paths
 from gateway.config.reading import load
-from gateway.operate.offline import forget
+from gateway.operate.offline import forget, keys_of
 from gateway.retention.forgetting import Forgetting
 from tests.store.support import opened
 
@@ -24,3 +24,18 @@ async def test_who_is_to_be_forgotten_is_and_so_is_whom_a_gateway_had_not_come_t
     async with opened(str(paths.database)) as store:
         jobs = await store.forgotten.jobs()
         assert [job.done_at is not None for job in jobs] == [True, True]
+
+
+async def test_a_key_that_is_rotated_without_a_gateway_is_good_for_as_long_as_was_asked_for(tmp_path: Path) -> None:
+    env = {"OUTSPOKEN_HOME": str(tmp_path)}
+    config, paths = load(None, env).config, find_paths(env)
+    await keys_of(config, paths, "add", "laptop", {})
+    before = SystemClock().now_ms()
+    (kept,), key = await keys_of(config, paths, "rotate", "laptop", {"keep_seconds": 3_600})
+    until = kept["before_until"]
+    assert isinstance(until, int)
+    assert key
+    assert before + 3_600_000 <= until <= SystemClock().now_ms() + 3_600_000
+    (ended,), _ = await keys_of(config, paths, "rotate", "laptop", {})
+    now = ended["before_until"]
+    assert now is None or (isinstance(now, int) and now <= SystemClock().now_ms())

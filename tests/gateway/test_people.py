@@ -134,6 +134,9 @@ def test_nobody_is_wrong_more_often_than_that_in_a_codes_life(steps: list[int]) 
             tries = tries.wrong(now)
             tried.append(now)
         else:
+            assert now + tries.wait_ms(now) == tried[-WRONG_MOST] + CODE_LIFE_MS, (
+                "until the first of them counts no more"
+            )
             assert not tries.wait_ms(now + tries.wait_ms(now))
     for begin in tried:
         assert sum(begin <= at < begin + CODE_LIFE_MS for at in tried) <= WRONG_MOST

@@ -174,6 +174,16 @@ def test_a_claim_moves_the_row_and_is_read_back_by_its_command() -> None:
     )
 
 
+@pytest.mark.parametrize("chat", ["2", "-100"])
+def test_an_answer_refers_to_a_message_only_in_the_chat_in_which_that_has_its_number(chat: str) -> None:
+    of = ChatOrigin(ChatAddress("telegram", "1", "2"), ChatKind.PRIVATE, ChatPerson("5", "Ada"), message="77")
+    row = synced(None, Every(60, FIRST), replace(plan(), origin=of), FIRST)
+    assert row is not None
+    address = ChatAddress("telegram", "1", chat)
+    found = decode(replace(row, surface=address.text()))[0].origin
+    assert (found.address, found.message) == (address, "77" if chat == "2" else "")
+
+
 @given(RULES, st.integers(0, 5 * HOUR_MS), st.integers(0, 5 * HOUR_MS), st.sampled_from(IfMissed))
 @examples.MANY
 def test_what_was_due_before_a_backup_was_put_back_says_that_it_may_come_twice_and_nothing_else_does(
