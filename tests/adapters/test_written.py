@@ -211,6 +211,28 @@ def test_a_text_that_is_taken_back_and_comes_again_is_whole():
 
 
 @pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("(see https://a.example/Foo_(bar))", "https://a.example/Foo_(bar)"),
+        ("https://a.example/f(x(y))/z, and", "https://a.example/f(x(y))/z"),
+        ("(https://a.example)(https://b.example)", "https://a.example"),
+        ("https://a.example/(not closed", "https://a.example/"),
+        ("https://a.example/b)))))", "https://a.example/b"),
+        ("详见https://a.example/文档，谢谢。", "https://a.example/文档"),
+        ("（https://a.example/b）", "https://a.example/b"),
+        ("「https://a.example/b」です", "https://a.example/b"),
+        ("“https://a.example/b”", "https://a.example/b"),
+    ],
+)
+def test_an_address_in_a_text_ends_where_a_reader_sees_it_end(text: str, address: str):
+    words: list[Any] = cast("Any", whole(text))[0][2:]
+    links: list[Any] = [one for one in words if one[0] == "a"]
+    assert links[0][1] == {"href": address}
+    assert len(links) == text.count("://")
+    assert "".join(one if isinstance(one, str) else one[2] for one in words) == text
+
+
+@pytest.mark.parametrize(
     ("answer", "most"),
     [
         ("\n\n".join(f"Paragraph {n} with **some** words, `code` and more." for n in range(100)), 1_000),

@@ -70,3 +70,14 @@ async def test_a_question_whose_time_runs_keeps_the_place_of_whoever_decides_it_
         await page.keyboard.press("Enter")
         await expect(page.locator("#list .title")).to_have_text("Shopping")
         await expect(page.locator("#list .more")).to_be_focused()
+
+
+async def test_the_lines_of_a_diff_begin_with_their_signs_in_a_language_from_right_to_left(
+    browser: Browser, tmp_path: Path
+):
+    async with served(tmp_path, ASKS, patient=True) as up:
+        page = await browser.new_page(locale="ar")
+        await page.goto(up.url)
+        await say(page, "write a.txt: milk")
+        await expect(page.locator(".approval")).to_have_css("direction", "rtl")
+        await expect(page.locator(".approval .diff")).to_have_css("direction", "ltr")

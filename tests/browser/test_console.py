@@ -26,7 +26,7 @@ from gateway.explain.story import why
 from tests.browser.test_conversations import SEEN
 from tests.browser.test_for_everybody import found_by_axe
 from tests.browser.test_for_everybody import tools as tools
-from tests.browser.test_page import SHOTS
+from tests.browser.test_page import SHOTS, say
 from tests.browser.test_page import pytestmark as of_browsers
 from tests.chats.harness import Process, answer, process, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
@@ -404,3 +404,17 @@ async def test_a_console_that_nobody_sees_keeps_no_connection(browser: Browser, 
     await expect(page.locator("#link")).to_have_text("live")
     async with page.expect_response(lambda response: response.url.endswith("/live")):
         await page.evaluate(SEEN, True)
+
+
+async def test_what_has_the_focus_in_a_turn_keeps_it_while_the_turn_grows(browser: Browser, up: Serving):
+    chat = await browser.new_page()
+    await chat.goto(up.url)
+    await say(chat, "count to 150 slowly")
+    page = await browser.new_page()
+    await page.goto(f"{up.url}/console#turns/turn/%E0%A4")  # no address; the turns are shown
+    await page.locator("#list .k-running").first.click()
+    await page.locator("#detail .facts button").focus()
+    lines = await page.locator("#timeline li").count()
+    await expect(page.locator("#timeline li").nth(lines)).to_be_visible()
+    await expect(page.locator("#detail .facts button")).to_be_focused()
+    await expect(page.locator("#link")).to_have_text("live")

@@ -348,3 +348,37 @@ async def test_a_conversation_that_is_deleted_is_gone_from_every_tab(browser: Br
     await say(other, "say again")
     await finished(other)
     await expect(other.locator(".person")).to_have_text(["say again"])
+
+
+TOLD = """
+  window.told = [];
+  window.Notification = class { static permission = "granted"; };
+  const shown = { showNotification: (title, { body }) => told.push(body) };
+  Object.defineProperty(navigator.serviceWorker, "ready", { value: Promise.resolve(shown) });
+"""
+
+
+async def test_who_wants_to_be_told_of_answers_is_told_of_one_that_came_while_nothing_was_connected(
+    browser: Browser, up: Serving
+):
+    page = await (await browser.new_context()).new_page()
+    await page.add_init_script(TOLD)
+    await page.clock.install()
+    await page.goto(up.url)
+    await say(page, "say one")
+    await finished(page)
+    async with page.expect_event("requestfailed", lambda request: "/events" in request.url):
+        await page.evaluate(SEEN, False)
+        await page.clock.fast_forward(11_000)
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await say(other, "say two")
+    await finished(other, 2)
+    assert await page.evaluate("told") == []
+    async with page.expect_response(lambda response: "/events" in response.url):
+        await page.clock.fast_forward(16_000)
+    await finished(page, 2)
+    [said] = await page.evaluate("told")
+    assert "say two" in said
+    async with page.expect_event("requestfailed", lambda request: "/events" in request.url):
+        await page.clock.fast_forward(3_000)

@@ -150,3 +150,10 @@ async def test_what_a_person_wants_of_every_answer_is_said_in_the_settings(
     await page.click("#preferform [type=submit]")
     await expect(page.locator("#preferwrong")).not_to_be_empty()
     await expect(page.locator("#instructions")).to_have_value("Be long.")
+
+
+async def test_what_can_be_pressed_is_seen_where_a_person_has_colours_of_their_own(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    await page.emulate_media(forced_colors="active")
+    for name in ("#send", "#prefer", ".voice"):
+        await expect(page.locator(name)).to_have_css("border-top-style", "solid")

@@ -270,7 +270,8 @@ async function stop() {
 }
 
 function showLink() {
-  const lost = failures > 1 || (lostSince > 0 && Date.now() - lostSince > 1500);
+  const asked = $("keydialog").open || !$("keyless").hidden || !$("signedout").hidden; // the gateway is there, and wants to know who it is
+  const lost = !asked && (failures > 1 || (lostSince > 0 && Date.now() - lostSince > 1500));
   $("link").textContent = lost ? say("link.lost", { seconds: Math.max(1, Math.round((Date.now() - lostSince) / 1000)) }) : "";
   $("link").classList.toggle("lost", lost);
   document.body.classList.toggle("lost", lost);

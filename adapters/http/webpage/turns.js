@@ -352,7 +352,9 @@ const refused = new Map();
 
 /** A text in which the lines of a diff are marked. @param {string} text */
 function diffNode(text) {
-  return node("pre", "diff", ...text.split("\n").map((line) => node("span", line.startsWith("+") ? "more" : line.startsWith("-") ? "less" : "", `${line}\n`)));
+  const box = node("pre", "diff", ...text.split("\n").map((line) => node("span", line.startsWith("+") ? "more" : line.startsWith("-") ? "less" : "", `${line}\n`)));
+  box.dir = "ltr"; // as code is: its signs stand before the lines, in every language
+  return box;
 }
 
 /** The same question, in which only words have changed (how long there is to decide): what was opened, typed and focused in it stays. Null if it is another one. @param {HTMLElement | null} was @param {Bubble} bubble */

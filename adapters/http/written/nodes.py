@@ -26,7 +26,9 @@ CODE_NODES = 9
 COLUMNS = 50
 _LONG = re.compile(rf"\S{{{UNBROKEN}}}(?=\S)")
 _SAFE = re.compile(r"(?:https?:|mailto:)", re.IGNORECASE)
-_ADDRESS = re.compile(r"https?://[^\s<>()]{1,2000}")
+_PLACE = r"[^\s<>()\u2018-\u201f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"
+_ADDRESS = re.compile(rf"https?://(?:{_PLACE}|\((?:{_PLACE}|\({_PLACE}*+\))*+\)){{1,2000}}")
+"""Up to white space, a mark of a script that puts none around words, or a bracket without its other half: that belongs to the words around it."""
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 
 

@@ -493,7 +493,7 @@ function renderTurn(turn) {
   while (list.children.length > same) list.lastChild.remove();
   list.append(...turn.timeline.slice(same).map(line));
   turnSight = turn;
-  const running = !turn.exit;
+  const running = !turn.exit, focused = [...box.querySelectorAll("button")].indexOf(document.activeElement);
   box.replaceChildren(
     top(turn.name || turn.place || turn.id, running ? chip("running", "running") : chip(turn.class, words(turn.exit))),
     facts(["Turn", el("code", {}, turn.id)], ["Began", moment(turn.opened_at)], ["Took", running ? age(turn.opened_at, "") : `${((turn.closed_at - turn.opened_at) / 1000).toFixed(1)} s`], ["Session", el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "session", id: turn.session }) }, turn.session)], ["Place", el("code", {}, turn.place)]),
@@ -501,6 +501,7 @@ function renderTurn(turn) {
     el("h3", {}, "Why"), story(turn.story),
     el("h3", {}, `Timeline, ${plural(turn.rows, "row")} of the journal${turn.left_out ? `; ${plural(turn.left_out, "earlier line")} left out` : ""}`), list);
   if (atEnd && running) box.scrollTop = box.scrollHeight;
+  box.querySelectorAll("button")[focused]?.focus({ preventScroll: true });
 }
 
 async function explain({ kind, id }) {
@@ -678,7 +679,8 @@ function fromHash() {
   const [view, kind, id] = location.hash.slice(1).split("/");
   const wanted = VIEWS.some((v) => v.id === view) ? view : "turns";
   if (wanted !== state.view || shownView === null) show(wanted, false);
-  const open = id ? decodeURIComponent(id) : null;
+  let open = null;
+  try { open = id ? decodeURIComponent(id) : null; } catch { /* nobody has that id */ }
   if (open && (state.open?.id !== open || state.open.kind !== kind)) openIt({ kind, id: open }, false);
   if (!open && state.open) back(false);
 }
