@@ -125,7 +125,7 @@ def test_a_late_round_is_told_by_as_few_calls_as_an_early_one():
         turn.items += [said("d"), back("d")]
 
         def ask() -> bytes:
-            told, since = rounds.told(turn, list)
+            told, _ = rounds.told(turn, list)
             return ToldConversation([told], rounds.behind(turn, effect)).encoded
 
         return calls_of(ask)
