@@ -293,8 +293,11 @@ async def test_an_audit_counts_late_in_seconds(
     async def nodes() -> list[Any]:
         return []
 
+    async def latest() -> int:
+        return 0
+
     monkeypatch.setattr(auditing, "open_reads", reads)
-    monkeypatch.setattr(auditing, "EvidenceReads", gives(SimpleNamespace(nodes=nodes)))
+    monkeypatch.setattr(auditing, "EvidenceReads", gives(SimpleNamespace(nodes=nodes, latest=latest)))
     monkeypatch.setattr(auditing, "Auditor", Looks)
     monkeypatch.setattr(auditing, "holder_of_database", gives(4711))
     config, paths = load(None, {}).config, find_paths({"OUTSPOKEN_HOME": str(tmp_path)})

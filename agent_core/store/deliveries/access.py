@@ -61,7 +61,7 @@ NEWEST = 200
 """So many parts can be stored in another order than they got their places."""
 _PARTS = t.PART.query.add_columns(t.deliveries.c.session)
 _newest = select(t.deliveries.c.place).order_by(t.deliveries.c.id.desc()).limit(NEWEST).subquery()
-_LAST_PLACE = select(func.coalesce(func.max(_newest.c.place), 0)).where(_newest.c.place < MOST_PLACE)
+_LAST_PLACE = select(func.coalesce(func.max(case((_newest.c.place < MOST_PLACE, _newest.c.place))), 0))
 
 
 class DeliveryReads(StoreReading):
