@@ -47,6 +47,7 @@ class World:
         self.done: list[str] = []
         self.said: list[str] = []
         self.free: list[bool] = []
+        self.said_at: list[int] = []
         self.told: list[bool] = []
         self.looks: list[str] = []
         """What the database was asked beside what it stores."""
@@ -74,7 +75,7 @@ class World:
             inbox=SimpleNamespace(by_key=self._by_key, move_cursor=self._takes("confirmed")),
             sessions=SimpleNamespace(by_key=self._no_session),
         )
-        languages = SimpleNamespace(at_once=gives(""), in_chat=gives(""))
+        languages = SimpleNamespace(at_once=gives(""), in_chat=gives(""), of=self._no_language)
         self.queues = Queues()
         parts = (members, messages, commands, unread, self.queues, outbox, store, self.clock)
         self.arrivals = Arrivals(*cast("Any", parts), languages=cast("Any", languages))
@@ -84,6 +85,9 @@ class World:
 
     async def _quiet(self, *_: object) -> None:
         """Nothing is there."""
+
+    async def _no_language(self, *_: object) -> str:
+        return ""
 
     async def _by_key(self, *_: object) -> Any:
         self.looks.append("message")
@@ -118,8 +122,9 @@ class World:
     async def _keep(self, *_: object, tell: bool) -> None:
         self.told.append(tell)
 
-    def _refusal(self, inbound: Any, *, free: bool) -> None:
+    def _refusal(self, inbound: Any, *, free: bool, said_at: int) -> None:
         self.free.append(free)
+        self.said_at.append(said_at)
         if not free and inbound.platform_key not in self.counted:
             self.counted.append(inbound.platform_key)
 
@@ -185,6 +190,13 @@ async def test_nobody_is_too_fast_to_stop_what_runs() -> None:
     for one in (message(), message("", command="usage"), message("", command="stop")):
         await world.arrivals.receive(one, CURSOR)
     assert world.free == [False, False, True]
+
+
+async def test_how_fast_somebody_writes_is_counted_by_when_they_said_it() -> None:
+    world = World()
+    await world.arrivals.receive(message(said_at=5_000), CURSOR)
+    assert world.said_at
+    assert set(world.said_at) == {5_000}
 
 
 async def test_a_new_message_is_not_looked_up_also_in_a_thread_of_ours() -> None:
