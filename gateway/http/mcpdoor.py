@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from aiohttp import web
 
 from adapters.contract.callers import Caller, Callers
-from adapters.http.common import WRONG_KEY, Problem, bearer_ok, caller_of, problem_response
+from adapters.http.common import WRONG_KEY, Problem, caller_of, problem_response
 from adapters.http.routes import HttpRoute
 from gateway.console.access import Access
 from gateway.version import program_version
@@ -65,9 +65,7 @@ class McpEntrance:
         if not self._on:
             return problem_response(OFF)
         caller = caller_of(request, self._callers, self._origins)
-        operates = self._access.refusal(request) is None and (
-            self._access.key is None or bearer_ok(request.headers.get("Authorization"), self._access.key)
-        )
+        operates = self._access.refusal(request) is None  # without the operators' key, where there is one, it refuses
         if isinstance(caller, Problem) and not (operates and caller is WRONG_KEY):
             headers = {"WWW-Authenticate": "Bearer"} if caller.status == 401 else {}
             return problem_response(caller, headers)

@@ -26,17 +26,20 @@ from adapters.contract.sessions import (
 )
 from adapters.delivery.parts import call_mark
 from agent_core.journal.rows import encode
+from agent_core.messages import InputMessage
 from agent_core.rules.consents import Lasting
 from agent_core.store.sessions.copies import SessionCopy
 from agent_core.store.sessions.rows import SessionChange, SessionFigures, SessionRow, settings_with
 from agent_core.store.turns.rows import TAKEN_BACK, JournalRow, TurnPlace, TurnRow, TurnState
 from agent_core.turn.events import ApprovalAnswered, ApprovalAsked, Event, Verdict
+from agent_core.turn.state import PersonItem
 from gateway.conversations import access as accessing
+from gateway.conversations import sights
 from gateway.conversations.access import OF_PAGE, GatewaySessions
 from gateway.conversations.deciding import STORED_SECONDS, Deciding
 from gateway.conversations.sights import SessionSights
 from gateway.queues.prefs import Prefs
-from tests.agent_core.turns import gives
+from tests.agent_core.turns import Rig, gives, opened
 from tests.store.support import FakeClock
 
 REALM = "ada"
@@ -236,6 +239,15 @@ def test_a_model_is_told_of_what_was_neither_forgotten_nor_taken_back_nor_remove
     (seen,) = asyncio.run(Stored(row, since=since).sights().turns("s_1", 0, 9, newest_first=False))
     assert seen.told == (number > since and not undone and not removed)
     assert (seen.turn, seen.number, seen.opened_at, seen.closed_at, seen.removed) == ("t_1", number, 5, 6, removed)
+
+
+async def test_what_was_said_while_a_turn_ran_is_among_what_was_asked_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = InputMessage("and buy milk")
+    turn = Rig().turn
+    turn.items += (PersonItem(said),)
+    monkeypatch.setattr(sights, "_folded", gives(turn))
+    (seen,) = await Stored(TURN).sights().turns("s_1", 0, 9, newest_first=False)
+    assert [*seen.asked] == [*opened().input, said]
 
 
 def _queue(bubbles: tuple[object, ...] | None, waiting: int, *, over: bool = False) -> Any:
