@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
+from agent_core.failures.exits import ExitCode
 from agent_core.judging.compaction import (
     ELIDE_RESULTS_OVER_CHARS,
     Group,
@@ -19,10 +23,11 @@ from agent_core.judging.compaction import (
     groups_of,
     plan,
     summary_request,
+    told_turn,
 )
 from agent_core.messages import THOUGHTS, Message, ToldConversation
 from agent_core.turn.events import Compacted
-from agent_core.turn.transcript import alternating, repaired
+from agent_core.turn.transcript import TOO_MUCH, alternating, repaired
 from tests.agent_core.turns import Rig
 
 
@@ -79,6 +84,17 @@ def test_a_summary_replaces_what_it_sums_up_and_survives_replay():
     memory.add(rig.turn)
     assert memory.summary == "They talked."
     assert [g[0]["content"] for g in memory.groups] == ["question 3", "question 4", "hello"]
+
+
+@pytest.mark.parametrize("code", [code for code in ExitCode if code is not ExitCode.ANSWERED])
+def test_what_was_too_much_all_the_same_is_not_told_shorter(code: ExitCode):
+    """What did not fit even with the summary was no fault of what came before, which stays whole for the next turn."""
+    rig = Rig()
+    rig.breaks(BreakCause.CONTEXT_OVERFLOW, status=400)
+    rig.feed(Compacted(at=rig.tick(), summary="They talked.", kept_turns=2))
+    rig.turn.exit = cast("Any", SimpleNamespace(code=code, notice=lambda: None))
+    told = told_turn(rig.turn)
+    assert (told.summary, told.kept_turns) == (("", 0) if code in TOO_MUCH else ("They talked.", 2))
 
 
 def test_a_clients_conversation_is_grouped_by_its_persons_words():

@@ -1074,6 +1074,18 @@ def test_what_was_left_out_for_an_answer_is_kept_for_the_turns_to_come():
     assert [one.parts for one in rig.turn.kept_out] == [parts]
 
 
+def test_what_was_left_out_in_one_step_is_kept_beside_what_was_in_another():
+    rig = Rig()
+    for key in ("k1", "k2"):
+        suspects = (Suspect(key, LeftOutKind.PICTURE, named=True),)
+        rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.REFUSED, suspects=suspects))
+        rig.calls_tool("read")
+        effect = rig.wanted[-1]
+        assert isinstance(effect, RunTool)
+        rig.feed(ToolReturned(at=rig.tick(), call=effect.call, status=ToolStatus.OK, text="it"))
+    assert {part.key for one in rig.turn.kept_out for part in one.parts} == {"k1", "k2"}
+
+
 def test_late_results_change_nothing():
     rig = Rig()
     rig.calls_tool("read")

@@ -15,10 +15,12 @@ from sqlalchemy.util import await_only
 from agent_core.store import store as stores
 from agent_core.store import tables
 from agent_core.store.batch import distant
+from agent_core.store.batch.facts import Facts, InboxFact
 from agent_core.store.database import direct, mapping
 from agent_core.store.database.mapping import Mapped
 from agent_core.store.deliveries import sql as deliveries
 from agent_core.store.errors import Fenced
+from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.store import Store
 from tests.databases import connected
 from tests.gateway import rig as rigs
@@ -186,3 +188,15 @@ def test_every_statement_that_a_batch_may_write_can_be_given_to_the_function() -
     parts = [*tables.PART.names, "session", "epoch"]
     sql, _ = direct.told(deliveries.put("postgresql"), [dict.fromkeys(parts)], dialect)
     assert "$3" not in distant._dynamic(sql)
+
+
+def test_only_stored_messages_that_change_must_be_as_they_were_read() -> None:
+    facts = Facts(1)
+    for number in range(4):
+        read = InboxRow(number, "a", f"k{number}", "s", number, "", b"{}", InboxState.NEW, None, 0)
+        facts.inbox[number] = InboxFact(read, read if number < 3 else None)
+    facts.inbox[1].change(state=InboxState.DROPPED)
+    facts.inbox[2].change(state=InboxState.TAKEN, turn="t")
+    facts.inbox[3].change(state=InboxState.TAKEN, turn="t")  # new: nobody has read it
+    read_as = (distant.stored(InboxState.NEW), None)
+    assert [(one.values[0], one.values[1:]) for one in distant.checks(facts)] == [(1, read_as), (2, read_as)]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import os
+import tempfile
+import time
 from collections.abc import Mapping
 from email import message_from_bytes
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +16,7 @@ import pytest
 
 from agent_core.jsonvalue import Json
 from agent_core.limits.budgets import CallSpent
-from agent_core.model.speech import hearing
+from agent_core.model.speech import hearing, program
 from agent_core.model.speech.asking import SpeechRequest
 from agent_core.model.speech.hearing import ENDINGS, Transcriber, _text_of
 from agent_core.model.speech.terms import SpeechTerms
@@ -61,3 +65,24 @@ async def test_a_sound_is_sent_as_what_it_is(mime: str, monkeypatch: pytest.Monk
 )
 def test_what_listening_used_is_what_the_endpoint_says_if_that_can_be(usage: bytes, spent: CallSpent) -> None:
     assert _text_of(b'{"text": "hello", "usage": ' + usage + b"}", "application/json") == ("hello", spent)
+
+
+def test_only_what_a_killed_worker_left_long_ago_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place of one that hears now is as young as its sound may be long."""
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    now = time.time()
+    ages = (
+        0,
+        program.LEFT_SECONDS / 2,
+        program.LEFT_SECONDS - 60,
+        program.LEFT_SECONDS + 60,
+        10 * program.LEFT_SECONDS,
+    )
+    for prefix in (program._PLACE, "else-"):
+        for age in ages:
+            (place := tmp_path / f"{prefix}{age}").mkdir()
+            (place / "sound").write_bytes(b"x")
+            os.utime(place, (now - age, now - age))
+    program._swept()
+    left = {f"{program._PLACE}{age}" for age in ages if age < program.LEFT_SECONDS} | {f"else-{age}" for age in ages}
+    assert {one.name for one in tmp_path.iterdir()} == left
