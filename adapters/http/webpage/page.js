@@ -218,6 +218,7 @@ function receive(block) {
     if ((!first || before.size) && !turn.hidden) sayNews(turn, was);
     const came = turn.state === "closed" && !was && (first ? turn.order > newest : !turn.person); // a reminder, which no turn told; or it was begun and answered while nobody looked
     if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
+    else if (standing(turn) === "asks" && (was ? standing(was) !== "asks" : !first)) notify(turn);
     moved ||= !first && standing(turn) !== (was && standing(was));
     drop(id);
   }
@@ -282,7 +283,8 @@ function showLink() {
 /** @param {Turn} turn */
 function notify(turn) {
   if (!document.hidden || !telling()) return;
-  const words = turn.bubbles.filter((b) => ["answer", "notice", "note"].includes(b.kind)).map((b) => b.text).join(" ");
+  const asked = turn.state === "open" && turn.bubbles.find((b) => b.kind === "approval");
+  const words = asked ? say("ask.said", { text: asked.text }) : turn.bubbles.filter((b) => ["answer", "notice", "note"].includes(b.kind)).map((b) => b.text).join(" ");
   const shown = { body: words.slice(0, 200), icon: "/static/icon.svg", tag: session };
   navigator.serviceWorker?.ready.then((ready) => ready.showNotification(list.title() || "outspoken", shown)).catch(() => {});
 }
