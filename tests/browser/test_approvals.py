@@ -89,6 +89,8 @@ async def test_who_wants_to_be_told_is_told_that_a_tool_waits_for_a_decision(bro
         page = await browser.new_page()
         await page.add_init_script(TOLD)
         await page.goto(up.url)
+        await say(page, "say something")
+        await finished(page)
         await page.evaluate(SEEN, False)
         await say(page, "write a.txt: milk")
         await expect(page.locator(".approval")).to_be_visible()
