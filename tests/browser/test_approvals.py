@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playwright.async_api import Browser, expect
 
+from tests.browser.test_conversations import SEEN, TOLD
 from tests.browser.test_for_everybody import found_by_axe
 from tests.browser.test_for_everybody import tools as tools
 from tests.browser.test_page import finished, opened, say, shot
@@ -81,3 +82,17 @@ async def test_the_lines_of_a_diff_begin_with_their_signs_in_a_language_from_rig
         await say(page, "write a.txt: milk")
         await expect(page.locator(".approval")).to_have_css("direction", "rtl")
         await expect(page.locator(".approval .diff")).to_have_css("direction", "ltr")
+
+
+async def test_who_wants_to_be_told_is_told_that_a_tool_waits_for_a_decision(browser: Browser, tmp_path: Path):
+    async with served(tmp_path, ASKS, patient=True) as up:
+        page = await browser.new_page()
+        await page.add_init_script(TOLD)
+        await page.goto(up.url)
+        await say(page, "say something")
+        await finished(page)
+        await page.evaluate(SEEN, False)
+        await say(page, "write a.txt: milk")
+        await expect(page.locator(".approval")).to_be_visible()
+        [said] = await page.evaluate("told")
+        assert 'May I write "a.txt"' in said

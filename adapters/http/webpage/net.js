@@ -20,7 +20,7 @@ export const headers = (json = true) => ({
 });
 
 /** So long an answer is waited for: a connection that a network has forgotten (a laptop slept, a NAT let go) never gives one, and says nothing of it. What is posted is stored at once. */
-export const POSTED_MS = 20_000;
+const POSTED_MS = 20_000;
 const ASKED_MS = 120_000;
 
 /** Like `fetch`; raises what it does for a connection that breaks if no answer begins in time. @param {string} path @param {RequestInit} options */

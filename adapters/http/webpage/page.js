@@ -121,7 +121,7 @@ const heldWords = (message) => say("held", { seconds: Math.max(1, Math.ceil(((me
 
 // A browser opens six connections to one server (HTTP/1.1), for all of its tabs together. A page that nobody sees keeps none:
 // it has all that was said when it is seen again. If it is to tell of answers, it looks for them now and then.
-const UNSEEN_MS = 10_000;
+const UNSEEN_MS = 3000;
 const LOOK_MS = 2000;
 const NEXT_LOOK_MS = 15_000;
 let resting = 0;
@@ -218,6 +218,7 @@ function receive(block) {
     if ((!first || before.size) && !turn.hidden) sayNews(turn, was);
     const came = turn.state === "closed" && !was && (first ? turn.order > newest : !turn.person); // a reminder, which no turn told; or it was begun and answered while nobody looked
     if (came || (turn.state === "closed" && was && was.state !== "closed")) { ended = true; notify(turn); }
+    else if (standing(turn) === "asks" && (was ? standing(was) !== "asks" : !first || before.size)) notify(turn);
     moved ||= !first && standing(turn) !== (was && standing(was));
     drop(id);
   }
@@ -282,7 +283,8 @@ function showLink() {
 /** @param {Turn} turn */
 function notify(turn) {
   if (!document.hidden || !telling()) return;
-  const words = turn.bubbles.filter((b) => ["answer", "notice", "note"].includes(b.kind)).map((b) => b.text).join(" ");
+  const asked = turn.state === "open" && turn.bubbles.find((b) => b.kind === "approval");
+  const words = asked ? say("ask.said", { text: asked.text }) : turn.bubbles.filter((b) => ["answer", "notice", "note"].includes(b.kind)).map((b) => b.text).join(" ");
   const shown = { body: words.slice(0, 200), icon: "/static/icon.svg", tag: session };
   navigator.serviceWorker?.ready.then((ready) => ready.showNotification(list.title() || "outspoken", shown)).catch(() => {});
 }

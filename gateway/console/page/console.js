@@ -73,7 +73,7 @@ async function ask(path, body) {
   return answer;
 }
 
-const UNSEEN_MS = 10_000; // a browser opens six connections to one server, for all of its tabs together: what nobody sees keeps none for longer
+const UNSEEN_MS = 3000; // a browser opens six connections to one server, for all of its tabs together: what nobody sees keeps none for longer
 
 /** Follow a stream until `stop` is called; it is opened anew when it ends, and when the console is seen again. */
 function follow(path, receive, problem) {
