@@ -360,7 +360,7 @@ def _prepared(config: Config, paths: Paths) -> Config:
         return with_operator_key(config, paths, make=True)
     except OSError as error:
         raise CannotServe(
-            f"The operators' key cannot be written into {paths.state_dir}: {error.strerror}. Free some space, or set one yourself: "
+            f"The operators' key cannot be written into {paths.state_dir}: {error.strerror}. See to the rights and the room there, or set one yourself: "
             "OUTSPOKEN_SERVER__OPERATOR_KEY."
         ) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -20,7 +21,10 @@ def key_in(path: Path) -> str:
 
 
 def made_key(path: Path) -> str:
-    """A new key, in a file of its own. Raises OSError if that cannot be done."""
+    """A new key, in a file of its own. Raises OSError if that cannot be done, or if something is there already: it may be a key that this user cannot read, and
+    what was made with it would be lost."""
+    if path.exists() and path.stat().st_size:
+        raise FileExistsError(errno.EEXIST, f"{path.name} is there, and this user can read no key in it", str(path))
     key = secrets.token_urlsafe(32)
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)

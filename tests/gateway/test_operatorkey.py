@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.config.keyfiles import SEALING, key_in, made_key, sealing_key
 from gateway.config.operatorkey import FILE_NAME, operator_key_of, with_operator_key
 from gateway.config.paths import find_paths
 from gateway.config.reading import ConfigError, load
@@ -54,6 +55,18 @@ async def test_where_only_a_key_for_talking_is_set_the_gateway_makes_the_operato
         assert await status(up.url, "GET", "/status", made) == 200
     async with served(tmp_path, {"OUTSPOKEN_SERVER__API_KEY": TALKING}) as up:
         assert await status(up.url, "GET", "/status", made) == 200
+
+
+@pytest.mark.parametrize("there", [b"\xff\xfe of another kind", b" \n"])
+def test_what_is_there_and_no_key_that_can_be_read_is_kept(tmp_path: Path, there: bytes) -> None:
+    for name, make in ((FILE_NAME, lambda: made_key(tmp_path / FILE_NAME)), (SEALING, lambda: sealing_key(tmp_path))):
+        (tmp_path / name).write_bytes(there)
+        with pytest.raises(FileExistsError, match="this user can read no key in it"):
+            make()
+        assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir() if one.name == name] == [(name, there)]
+        (tmp_path / name).write_bytes(b"")  # whoever made it so has nothing to lose
+        make()
+        assert key_in(tmp_path / name)
 
 
 async def test_doctor_asks_with_the_key_that_was_made(tmp_path: Path) -> None:
