@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import field
 from enum import StrEnum
 
 import orjson
@@ -54,6 +55,10 @@ class FarControl:
     clock: Clock
     ids: Ids
     waiting: dict[int, asyncio.Future[Json]]
+    storing: set[asyncio.Future[Json]] = field(default_factory=set[asyncio.Future[Json]])
+    """What waits for an answer and is not known by its number yet."""
+    early: dict[int, Json] = field(default_factory=dict[int, Json])
+    """What was answered meanwhile, by the numbers: the owner may be quicker than the news of our own commit."""
 
     async def stop(self, key: str) -> StopOutcome:
         return _outcome(await self._ask(key, FarWish.STOP))
@@ -95,8 +100,17 @@ class FarControl:
 
     async def _ask(self, key: str, wish: FarWish, *words: Json) -> Json:
         """What its owner answers; None if it does not in time."""
-        number = await self._put(key, wish, *words)
-        self.waiting[number] = future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self.storing.add(future)
+        try:
+            number = await self._put(key, wish, *words)
+            self.waiting[number] = future
+            if number in self.early:
+                future.set_result(self.early[number])
+        finally:
+            self.storing.remove(future)
+            if not self.storing:
+                self.early.clear()
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await future
@@ -110,7 +124,9 @@ class FarControl:
         """The owner's answer to something, if it was asked here."""
         number, _, said = word.partition(":")
         future = self.waiting.get(int(number))
-        if future is not None and not future.done():
+        if future is None and self.storing:
+            self.early[int(number)] = orjson.loads(said)
+        elif future is not None and not future.done():
             future.set_result(orjson.loads(said))
 
 

@@ -155,8 +155,9 @@ async def test_nothing_more_is_collected_by_who_may_not_run_it(why: str) -> None
 class Asked:
     """What is wanted of a conversation elsewhere is stored, and its owner answers or not."""
 
-    def __init__(self, said: str | None) -> None:
+    def __init__(self, said: str | None, *, early: bool = False) -> None:
         self.said = said
+        self.early = early
         self.stored: list[str] = []
         accepting = SimpleNamespace(new_message=self.new, put=self.put)
         clock = FakeClock()
@@ -168,7 +169,11 @@ class Asked:
 
     async def put(self, words: str) -> Any:
         self.stored.append(words)
-        if self.said is not None:
+        if self.early:
+            self.control.heard(f"5:{self.said}")
+            self.control.heard("6:true")
+            await asyncio.sleep(0)
+        elif self.said is not None:
             asyncio.get_running_loop().call_soon(self.control.heard, f"5:{self.said}")
             asyncio.get_running_loop().call_soon(self.control.heard, "6:true")  # another one's
         return SimpleNamespace(inbox_id=5)
@@ -190,6 +195,17 @@ async def test_a_stop_elsewhere_is_what_its_owner_says_and_nothing_is_waited_for
     assert one.stored == [
         '/control ["stop"]', '/control ["withdraw",3,"s1"]', f'/control ["approve","t","c","{Verdict.GIVEN.value}","by","{Lasting.ALWAYS.value}"]',
     ]  # fmt: skip
+
+
+async def test_an_answer_that_is_quicker_than_the_news_of_what_was_stored_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(far, "ANSWER_SECONDS", 0.01)
+    one = Asked('[true, "Stopped."]', early=True)
+    assert (await one.control.stop(KEY.text())).stopped
+    assert (one.control.waiting, one.control.early) == ({}, {})
+    one.control.heard("7:true")  # nobody here asks anything
+    assert one.control.early == {}
 
 
 @pytest.mark.parametrize("wish", FarWish)
