@@ -133,13 +133,15 @@ class FarControl:
 async def carry_out(
     hub: Hub,
     tell: Callable[[str], None],
+    heard: Callable[[str], None],
     key: SessionKey,
     inbox_id: int,
     words: str,
 ) -> None:
-    """Do what somebody wants at another node, and answer."""
+    """Do what somebody wants at another node, and answer. It may be we who wanted it, and have the conversation by now: nobody hears the own words."""
     wish, *more = orjson.loads(words)
     said = orjson.dumps(await _done(hub, key, inbox_id, FarWish(wish), more)).decode()
+    heard(f"{inbox_id}:{said}")
     if len(said) < LONGEST_WORD:
         tell(f"{CONTROL}:{inbox_id}:{said}")
 

@@ -207,7 +207,7 @@ async def together(
     signals.listen(partial(_tell_end, portion, calls.call), TurnClosed)
     portion.tell = calls.call
     portion.far, portion.words[PEOPLE] = far, people.ring
-    portion.asked = partial(carry_out, hub, calls.call)
+    portion.asked = partial(carry_out, hub, calls.call, far.heard)
     _rates_together(portion, hub.doors.meters, chats.members, store.writing.clock)
 
     number = await asyncio.to_thread(number_of, hub.workspaces)

@@ -208,10 +208,29 @@ async def test_an_answer_that_is_quicker_than_the_news_of_what_was_stored_is_hea
     assert one.control.early == {}
 
 
+async def test_who_asked_and_has_the_conversation_by_then_hears_what_it_says_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No gateway hears its own words."""
+
+    async def stop(_: SessionKey) -> StopOutcome:
+        return StopOutcome(stopped=True, words="Stopped.")
+
+    monkeypatch.setattr(far, "ANSWER_SECONDS", 0.01)
+    one, told = Asked(None), list[str]()
+    stopping = SimpleNamespace(stop=stop)
+    asked = asyncio.create_task(one.control.stop(KEY.text()))
+    await asyncio.sleep(0)
+    hub = cast("Any", SimpleNamespace(stopping=stopping))
+    await carry_out(hub, told.append, one.control.heard, KEY, 5, '["stop"]')
+    assert (await asked).words == "Stopped."
+
+
 @pytest.mark.parametrize("wish", FarWish)
 async def test_its_owner_does_what_is_wanted_and_answers_under_its_number(wish: FarWish) -> None:
     did: list[object] = []
     told: list[str] = []
+    heard: list[str] = []
 
     def does(what: str, gives_back: object) -> Any:
         async def done(*given: object) -> object:
@@ -245,8 +264,8 @@ async def test_its_owner_does_what_is_wanted_and_answers_under_its_number(wish: 
     if wish is FarWish.CHANGE:
         return  # in test_changed_afar
     said, done, answer = words[wish]
-    await carry_out(hub, told.append, KEY, 9, said)
-    assert (did, told) == (done, [f"control:9:{answer}"])
+    await carry_out(hub, told.append, heard.append, KEY, 9, said)
+    assert (did, told, heard) == (done, [f"control:9:{answer}"], [f"9:{answer}"])
     assert len(reworded) == (wish is FarWish.REWORDED)
 
 
