@@ -337,7 +337,7 @@ class WholeSessionFollower:
     @property
     def over(self) -> bool:
         """See `adapters.contract.base.SessionFollower.over`."""
-        if self._queue.ended != self._ended:
+        if self._queue.ended != self._ended or (self._far is not None and self._far.gone):
             return True
         return self._watching.portion.cut_off and all(one.seen.over or one.seen.storage_away for one in self._watched)
 

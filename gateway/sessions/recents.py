@@ -313,6 +313,8 @@ class FarSights:
         self._tasks: dict[str, TurnSight] = {}
         """What its background tasks ask, by their turns."""
         self.session = ""
+        self.gone = False
+        """What was seen of it is not there any more: it was deleted, and perhaps begun anew."""
         self.branches = branches_of(())
 
     async def look(self, *, woken: bool) -> list[TurnSight]:
@@ -320,9 +322,10 @@ class FarSights:
         if woken and self._open and all([await self._goes_on(one) for one, _ in self._open]):
             return self._sights()
         found = await self._store.sessions.by_key(self._key)
+        before, self.session = self.session, found.session if found is not None else ""
+        self.gone = self.gone or before not in ("", self.session)
         if found is None:
             return []
-        self.session = found.session
         rows = await self._store.turns.latest(found.session, RECENT_TURNS)
         mark = [(row.turn, row.undone, row.removed) for row in rows if row.state is TurnState.CLOSED]
         done = await self._commands(found.session)

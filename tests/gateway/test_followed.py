@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +12,9 @@ import pytest
 
 from adapters.contract.base import FromApi, MessageState, SessionKey, TaskTerms, Ticket, TurnSight
 from agent_core.messages import InputMessage
+from agent_core.store.keeping.forgetting import CONVERSATION, CONVERSATION_KEY, ForgettingJob, begin_conversation
 from agent_core.turn.view import Bubble, BubbleKind, View
+from gateway.queues import inbox
 from gateway.queues.branches import Branches
 from gateway.queues.queue import Running, SessionQueue, Waiting
 from gateway.queues.queues import Queues
@@ -19,7 +22,7 @@ from gateway.sessions import recents
 from gateway.sessions.followers import Watching
 from gateway.sharing.portion import Portion
 from tests.agent_core.turns import gives
-from tests.store.support import FakeClock
+from tests.store.support import FakeClock, message, opened
 
 KEY = SessionKey("web", "page", "a")
 
@@ -149,3 +152,29 @@ async def test_what_a_task_asked_cannot_be_answered_any_more_when_it_is_over() -
             [BubbleKind.DECIDED],
             False,
         )
+
+
+@pytest.mark.parametrize("anew", [True, False], ids=["and begun anew", "and that is all"])
+async def test_whoever_watches_a_conversation_of_another_gateway_comes_again_when_it_is_deleted(
+    tmp_path: Path, *, anew: bool
+) -> None:
+    key = KEY.text()
+    async with opened(str(tmp_path / "s.db")) as store:
+        none = cast("Any", None)
+        here = Watching(store, Queues(), none, FakeClock(), Portion(whole=False), none)
+        async with here.follow_session(KEY) as following:
+            assert await following.next(0.0) == ()
+            session = (await store.inbox.accept(message("m1", key, inbox.encode(waits(1).inbound)))).session
+            following._due.ring()
+            await following.next(0.0)
+            assert not following.over, "it has only begun"
+            job = ForgettingJob("f", ((CONVERSATION, session), (CONVERSATION_KEY, key)), 5, None)
+            await store.keeping.remove(begin_conversation(job, f"api/gone/{session}//"))
+            if anew:
+                await store.inbox.accept(message("m2", key, inbox.encode(waits(2).inbound)))
+            following._due.ring()
+            await following.next(0.0)
+            assert following.over
+        async with here.follow_session(KEY) as following:
+            await following.next(0.0)
+            assert not following.over
