@@ -23,6 +23,7 @@ REFUSED_LANE = "refused"
 BY_CLIENT, BY_PERSON = "withdrawn by the client", "withdrawn by the person"
 NOT_OPENED = "its turn could not be opened"
 NO_MODEL = "no model that may answer it is there"
+NOT_READ = "what was stored of it cannot be read any more, because the storage is damaged"
 """Why a message was dropped, as it is stored."""
 
 

@@ -7,7 +7,8 @@ A queue exists while its session has something to do or somebody watching (`gate
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import field, replace
 from typing import Literal
@@ -325,6 +326,15 @@ def _moved(inbound: FromChat, account: str, old_chat: str, new_chat: str) -> Fro
 def waiting_of(row: InboxRow) -> Waiting:
     """A stored message as queues have it. Raises `UnreadableMessage`."""
     return Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
+
+
+def readable(rows: Iterable[InboxRow]) -> list[tuple[InboxRow, Waiting]]:
+    """Those of these that can be read, to be shown: one that cannot hides none of the others."""
+    found: list[tuple[InboxRow, Waiting]] = []
+    for row in rows:
+        with suppress(inbox.UnreadableMessage):
+            found.append((row, waiting_of(row)))
+    return found
 
 
 def steered_into(turn: Turn) -> frozenset[int]:

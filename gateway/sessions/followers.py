@@ -39,9 +39,9 @@ from gateway.queues.queue import (
     names_brought,
     person_words,
     queued_sight,
+    readable,
     sight_of,
     summary_of,
-    waiting_of,
 )
 from gateway.queues.queues import Queues
 from gateway.sessions.recents import (
@@ -498,8 +498,8 @@ class Watching:
 
     async def messages(self, *turns: str) -> dict[str, list[Waiting]]:
         found: dict[str, list[Waiting]] = {}
-        for row in await self.store.inbox.inputs(*turns):
-            found.setdefault(row.turn or "", []).append(waiting_of(row))
+        for row, message in readable(await self.store.inbox.inputs(*turns)):
+            found.setdefault(row.turn or "", []).append(message)
         return found
 
     async def lacks(self, queue: SessionQueue) -> bool:

@@ -23,7 +23,16 @@ from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.turn.view import BubbleKind, View, exit_view, view
 from gateway.delivery.turnoutlet import asked_alone
 from gateway.queues.branches import Branches, branches_of
-from gateway.queues.inbox import BY_CLIENT, BY_PERSON, COMMAND_LANE, NO_MODEL, NORMAL_LANE, NOT_OPENED
+from gateway.queues.inbox import (
+    BY_CLIENT,
+    BY_PERSON,
+    COMMAND_LANE,
+    NO_MODEL,
+    NORMAL_LANE,
+    NOT_OPENED,
+    NOT_READ,
+    UnreadableMessage,
+)
 from gateway.queues.languages import PAGE
 from gateway.queues.queue import (
     MOST_NUMBER,
@@ -34,6 +43,7 @@ from gateway.queues.queue import (
     names_brought,
     person_words,
     queued_sight,
+    readable,
     removed_sights,
     said_in,
     sight_of,
@@ -67,6 +77,7 @@ NOT_STARTED = {
     BY_PERSON: NotStarted.WITHDRAWN,
     NOT_OPENED: NotStarted.NOT_OPENED,
     NO_MODEL: NotStarted.NO_MODEL,
+    NOT_READ: NotStarted.QUARANTINED,
 }
 """By the reason for which a message was dropped."""
 KNOWN = frozenset({NotStarted.WITHDRAWN, NotStarted.FORGOTTEN})
@@ -123,8 +134,18 @@ async def recent_sights(
     dropped = [
         row for row in rows if row.state is InboxState.DROPPED and NOT_STARTED.get(row.reason or "") not in KNOWN
     ]
-    unrun = [unrun_sight(waiting_of(row), row.reason or "") for row in dropped]
+    unrun = [_unrun(row, row.reason or "") for row in dropped]
     return branches, [*sights, *await stored_answers(store, rows), *unrun]
+
+
+def _unrun(row: InboxRow, why: str) -> TurnSight:
+    try:
+        return unrun_sight(waiting_of(row), why)
+    except UnreadableMessage:
+        from gateway.queues.pageanswers import answer_sight
+
+        words = [bubble.text for bubble in not_started(why).view.bubbles]
+        return answer_sight(row.platform_key, row.arrival, "", words, row.received_at)
 
 
 def unrun_sight(message: Waiting, why: str) -> TurnSight:
@@ -338,7 +359,7 @@ class FarSights:
         for one, _ in self._open:
             await one.look()
         pending = await self._store.inbox.pending(found.session)
-        waiting = [waiting_of(row) for row in pending if row.lane == NORMAL_LANE]
+        waiting = [message for row, message in readable(pending) if row.lane == NORMAL_LANE]
         self._waiting = [queued_sight(message, place) for place, message in enumerate(waiting, start=1)]
         await self._ask_tasks()
         return self._sights()
@@ -348,9 +369,9 @@ class FarSights:
         if not self._key.startswith(f"{PAGE}/"):
             return
         names = [row.schedule for row in await self._store.schedules.of(self._key, TASK)]
-        for row in await self._store.inbox.by_keys(PAGE, names) if names else ():
+        for row, message in readable(await self._store.inbox.by_keys(PAGE, names)) if names else ():
             if row.turn is not None and row.turn not in self._begun_tasks:
-                self._begun_tasks[row.turn] = self._afar.turn(self._store, row.turn), waiting_of(row)
+                self._begun_tasks[row.turn] = self._afar.turn(self._store, row.turn), message
         for name, (far, message) in [*self._begun_tasks.items()]:
             await far.look()
             over = far.turn is None or far.turn.exit is not None

@@ -59,7 +59,6 @@ NO_SCHEDULE = sentence(
     "⚠️ Something that was to happen here now did not: what is stored of it cannot be used, because the storage is damaged. Set it anew. Whoever "
     "runs the gateway is told."
 )
-NO_MESSAGE_WHY = "what was stored of it cannot be read any more, because the storage is damaged"
 
 
 @dataclass(slots=True)
@@ -164,7 +163,7 @@ class PutAside:
 
     async def lose(self, number: int, whose: Fresh) -> None:
         """One message of a conversation that is sound cannot be read: it is dropped, and its chat is told."""
-        await self._store.asides.drop(number, NO_MESSAGE_WHY)
+        await self._store.asides.drop(number, inbox.NOT_READ)
         log.error("message.unreadable", inbox=number, session=whose.session, chat=whose.key)
         with suppress(StoreError):
             await self._chats.tell_anew(None, number, whose, NO_MESSAGE)

@@ -178,3 +178,32 @@ async def test_whoever_watches_a_conversation_of_another_gateway_comes_again_whe
         async with here.follow_session(KEY) as following:
             await following.next(0.0)
             assert not following.over
+
+
+@pytest.mark.parametrize("far", [True, False], ids=["at another gateway", "here"])
+async def test_a_message_that_cannot_be_read_hides_nothing_else_of_its_conversation(
+    tmp_path: Path, *, far: bool
+) -> None:
+    key = KEY.text()
+    async with opened(str(tmp_path / "s.db")) as store:
+        lost, sound = message("m1", key, b"\0"), message("m2", key, inbox.encode(waits(2).inbound))
+        await store.asides.drop((await store.inbox.accept(lost)).inbox_id, inbox.NOT_READ)
+        await store.asides.drop((await store.inbox.accept(sound)).inbox_id, inbox.NOT_OPENED)
+        if far:
+            await store.inbox.accept(message("m3", key, b"\0"))  # its owner has not dropped it yet
+
+        async def find(_: str) -> bool:
+            return False
+
+        unclaimed = SimpleNamespace(find=find)
+        runner = SimpleNamespace(closing=False)
+        here = Watching(
+            store, Queues(), cast("Any", runner), FakeClock(), Portion(whole=not far), cast("Any", unclaimed)
+        )
+        async with here.follow_session(KEY) as following:
+            sights = await following.next(0.0)
+        assert sights is not None
+        said = {one.key: (one.person, one.view.text if one.view else "") for one in sights}
+        assert set(said) == {"m1", "k2"}
+        assert "cannot be read any more" in said["m1"][1]
+        assert said["k2"][0] == "hello"
