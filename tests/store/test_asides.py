@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from agent_core.store.database.ownership import Serves
@@ -9,6 +11,7 @@ from agent_core.store.errors import Fenced
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
+from tests.storage.harm import damage
 from tests.store.support import IDS, FakeClock, message, opened, row, turn_of
 
 
@@ -60,3 +63,13 @@ async def test_a_conversation_of_a_node_that_lives_is_left_to_it(postgres: str) 
         assert await second.asides.set_aside(accepted.session, "damaged", "s_fresh") is None
         assert await second.asides.session_of("chat") == (accepted.session, 1)
         assert await first.asides.set_aside(accepted.session, "damaged", "s_fresh") is not None
+
+
+async def test_what_waits_in_it_is_known_by_its_numbers_though_none_of_it_can_be_read(tmp_path: Path) -> None:
+    """So each is told in its chat that it was not answered: the key of the conversation says which."""
+    home = tmp_path / "s.db"
+    async with opened(str(home)) as store:
+        left = [await store.inbox.accept(message(f"m{number}", body=b"pears" * 100)) for number in range(30)]
+    assert damage(home, "inbox")
+    async with opened(str(home)) as store:
+        assert await store.asides.waiting(left[0].session) == [one.inbox_id for one in left]
