@@ -167,4 +167,4 @@ class Resuming:
     ) -> None:
         whose = TurnIdentity(found.turn, found.session, found.epoch)
         end = closing_of(whose, ending, self._clock.now_ms(), seq, events)
-        await self._closer.close(end, outlet_of(self._chats, found, asked))
+        await self._closer.close(end, await outlet_of(self._chats, self._store, found, asked))

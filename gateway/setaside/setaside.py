@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 
 import structlog
 
-from adapters.contract.base import FromChat, Inbound
-from adapters.contract.chat import ChatOrigin
+from adapters.contract.base import FromChat, Inbound, SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.driver.closing import Closer, Closing, TurnIdentity, closing_of, ended_otherwise, unread
 from agent_core.failures.notices import DAMAGED, NotStarted
 from agent_core.ports import Clock, Ids
@@ -295,7 +295,7 @@ class PutAside:
         chat = OpenTurn(turn, session, epoch)
         if instead is not None:
             chat = OpenTurn(turn, instead.session, instead.epoch)
-        outlet = outlet_of(self._chats, chat, await self._asked(turn))
+        outlet = await outlet_of(self._chats, self._store, chat, await self._asked(turn))
         if instead is None:
             await self._closer.close(end, outlet)
             self._over(session, turn, end)
@@ -337,10 +337,14 @@ class PutAside:
             return None
 
 
-def outlet_of(chats: ChatSide, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
-    """Where a turn that is not looked into is shown, if its messages can be read."""
-    try:
-        inbound = inbox.decode(asked[0].body) if asked else None
-    except inbox.UnreadableMessage:
+async def outlet_of(chats: ChatSide, store: Store, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
+    """Where a turn that is not looked into is shown. If its message cannot be read, the key of its conversation says which chat it is."""
+    with suppress(inbox.UnreadableMessage):
+        if asked:
+            return outlet_for(chats, inbox.decode(asked[0].body), found.turn, found.session, found.epoch)
+    key = await store.asides.key_of(found.session)
+    if key is None or key.count("/") != 4:
         return None
-    return outlet_for(chats, inbound, found.turn, found.session, found.epoch) if inbound is not None else None
+    at = SessionKey.of(key)
+    chat = ChatOrigin(ChatAddress(at.platform, at.account, at.chat, at.thread), ChatKind.PRIVATE, ChatPerson("", ""))
+    return chats.outlet(chat, found.turn, found.session, found.epoch)

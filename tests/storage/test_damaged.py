@@ -184,3 +184,19 @@ async def test_damage_while_a_send_is_on_its_way_is_told_once_and_not_tried_agai
                         if "damaged" in await found.text():
                             break
                     await asyncio.sleep(0.1)
+
+
+async def test_a_turn_whose_message_cannot_be_read_ends_in_its_chat_and_nothing_says_that_it_goes_on(
+    tmp_path: Path,
+) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        anna = telegram.person("Anna")
+        hers = telegram.private(anna)
+        async with running(telegram, OUTSPOKEN_MODEL__STALL_SECONDS="60", OUTSPOKEN_SERVER__DRAIN_SECONDS="1"):
+            telegram.say(hers, anna, "hold on")
+            await asyncio.wait_for(telegram.model.holding.wait(), 60)
+        telegram.model.release()
+        assert changed(database_of(tmp_path), "update inbox set body = x'00ff00' where state = 'taken'") == 1
+        async with running(telegram):
+            await answer(telegram, hers, "The task is not finished")
+            await telegram.until(lambda: not any("goes on afterwards" in words for words in texts(telegram, hers)))
