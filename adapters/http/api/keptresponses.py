@@ -32,6 +32,7 @@ GLANCE_SECONDS = 0.05
 CANCEL_TRIES = 20
 MOST_REFERRED = 1_000
 """A request refers to items of so many responses."""
+NO_SUCH_AFTER = Problem(404, "after names no item of this response.", param="after", code="item_not_found")
 _ITEM = late(r"(msg|rs|fc|ctc|mcp|ig|in)_(s_[0-9a-z]+)_([0-9]{1,18})_.{1,200}")
 _COMPLETION = late(r"chatcmpl-(s_[0-9a-z]+)-([0-9]{1,18})")
 
@@ -116,7 +117,9 @@ class KeptResponses:
             items.reverse()
         if asked.after:
             ids = [item["id"] for item in items]
-            items = items[ids.index(asked.after) + 1 :] if asked.after in ids else []
+            if asked.after not in ids:
+                return problem_response(NO_SUCH_AFTER)
+            items = items[ids.index(asked.after) + 1 :]
         page = items[: asked.limit]
         return _json(
             {
