@@ -128,7 +128,8 @@ class Doorkeeper:
     def _inside(self, door: Door) -> asyncio.Protocol:
         inner = door.make()
         self._doors[inner] = door
-        self._quiet[door] = None
+        if door not in self._beyond:
+            self._quiet[door] = None
         self._peers[door.peer] += 1
         return inner
 
@@ -137,7 +138,7 @@ class Doorkeeper:
         if len(self._beyond) >= HEALTH_PLACES or not asks_how_it_is(begun, cut):
             return None
         self._refused.pop(door, None)
-        self._beyond.add(door)
+        self._beyond.add(door)  # before it is waited for: it has no place that others could be given
         return self._inside(door)
 
     def _shut(self, door: Door, cut: CutOff) -> CutOff:
@@ -171,7 +172,7 @@ class Doorkeeper:
     def quiet(self, door: Door, *, yes: bool) -> None:
         """A request is waited for from now on, or not any more."""
         self._quiet.pop(door, None)
-        if yes and door.inner in self._doors:
+        if yes and door.inner in self._doors and door not in self._beyond:
             self._quiet[door] = None
 
     def note(self, cut: CutOff, peer: str) -> None:

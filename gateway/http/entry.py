@@ -126,9 +126,8 @@ class EntryMiddleware:
         counted: str | Problem = ""
         try:
             counted = unreadable(request.headers) or self._counted(request, door)
-            if isinstance(counted, Problem):
-                return self._refusal(counted)
-            response = await self._answered(request, handler)
+            refused = isinstance(counted, Problem)
+            response = self._refusal(counted) if refused else await self._answered(request, handler)
             once = door is not None and door.once
             if once or request.content.exception() is not None or packed_rest(request):
                 response.force_close()

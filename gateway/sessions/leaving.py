@@ -13,7 +13,7 @@ import structlog
 
 from adapters.contract.base import Ticket
 from agent_core.records import dataclass
-from agent_core.store.errors import StorageUnavailable
+from agent_core.store.errors import StoreError
 from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("api")
@@ -40,8 +40,11 @@ class ClientsGone:
             return
         try:
             outcome = await self.stopping.stop_message(ticket)
-        except StorageUnavailable as error:  # it goes on to its end, then
-            log.warning("api.not_stopped", inbox=ticket.inbox_id, session=ticket.session, error=str(error))
+        except Exception as error:  # it goes on to its end, then; and so does all else that the group has
+            unknown = not isinstance(error, StoreError)
+            log.warning(
+                "api.not_stopped", inbox=ticket.inbox_id, session=ticket.session, error=str(error), exc_info=unknown
+            )
             return
         if outcome.stopped:
             log.info("api.left_and_stopped", inbox=ticket.inbox_id, session=ticket.session)

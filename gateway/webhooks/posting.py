@@ -64,6 +64,7 @@ class Poster:
 
     async def _tried(self, method: str, one: HookPost) -> Attempt:
         http = self._inside if one.private else self._outside
+        found: Attempt | None = None
         try:
             async with asyncio.timeout(one.seconds):
                 async with http.request(
@@ -72,14 +73,14 @@ class Poster:
                     found = Attempt(answer.status, retry_after=answer.headers.get("Retry-After", ""))
                     await _drained(answer)
                     return found
-        except TimeoutError:
-            return Attempt(words=f"it did not answer within {one.seconds:g} s")
+        except TimeoutError:  # of the rest of an answer: what its head said counts
+            return found or Attempt(words=f"it did not answer within {one.seconds:g} s")
         except (aiohttp.ClientError, OSError, UnicodeError, ValueError) as error:
             return Attempt(words=_words(error))
 
 
 async def _drained(answer: aiohttp.ClientResponse) -> None:
-    """Read a short answer to its end. What is long, or breaks off, says nothing against what its head said."""
+    """Read a short answer to its end. What is long, slow, or breaks off, says nothing against what its head said."""
     try:
         await answer.content.readexactly(READ_BYTES)
     except asyncio.IncompleteReadError:

@@ -135,3 +135,33 @@ async def test_of_a_large_crowd_each_who_comes_out_lets_the_next_in_at_once() ->
     assert len(came) > 4, "nobody is held up while the line is long"
     await asyncio.wait_for(asyncio.gather(*everybody), 20)
     assert came == list(range(40))
+
+
+async def test_a_line_that_grows_while_it_is_looked_is_let_in_at_once() -> None:
+    narrow, loop, came, busy = Narrow(2, 60), asyncio.get_running_loop(), list[int](), True
+
+    def works() -> None:
+        """What those who came out have begun does not end."""
+        time.sleep(0.001)
+        if busy:
+            loop.call_soon(works)
+
+    async def one(number: int) -> None:
+        async with narrow:
+            came.append(number)
+            await (asyncio.sleep(0) if number < 2 else over.wait())  # who came out would have the next let in
+
+    over, everybody = asyncio.Event(), [asyncio.create_task(one(number)) for number in range(4)]
+    works()
+    for _ in range(4):
+        await asyncio.sleep(0)
+    assert came == [0, 1], "two wait for a round in which there is nothing to do"
+    everybody += [asyncio.create_task(one(number)) for number in range(4, 8)]
+    began = time.monotonic()
+    while len(came) < 4 and time.monotonic() - began < BUSY_SECONDS / 2:
+        await asyncio.sleep(0)
+    assert came == [0, 1, 2, 3]
+    busy = False
+    over.set()
+    await asyncio.wait_for(asyncio.gather(*everybody), 20)
+    assert came == list(range(8))

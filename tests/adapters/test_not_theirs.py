@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -12,11 +13,12 @@ import pytest
 from aiohttp import web
 from multidict import MultiDict
 
-from adapters.contract.base import FromApi, KeptResponse, SessionKey, Ticket
+from adapters.contract.base import Ended, FromApi, KeptResponse, SessionKey, Showing, Ticket
 from adapters.contract.callers import ANYBODY, Caller
-from adapters.http.api.keptresponses import KeptResponses
+from adapters.http.api.keptresponses import CANCEL_TRIES, KeptResponses
 from adapters.http.common import CALLER
 from agent_core.messages import InputMessage
+from agent_core.turn.view import View
 
 ADA, ADAS_OTHER = Caller("laptop", "ada"), Caller("phone", "ada")
 STRANGERS = (Caller("laptop2", "bob"), Caller("laptop", "bob"), Caller("laptop"), ANYBODY)
@@ -147,3 +149,40 @@ async def test_what_was_asked_is_told_in_pages_and_what_is_no_page_is_refused(
         body = json.loads(answer.body)
         assert ([one["content"][0]["text"] for one in body["data"]], body["has_more"]) == found
         assert (body["first_id"], body["last_id"]) == (body["data"][0]["id"], body["data"][-1]["id"])
+
+
+class Running(Gateway):
+    """Its turn hears the stop only when it is open, or not at all."""
+
+    def __init__(self, hears: int | None) -> None:
+        super().__init__(KEPT)
+        self.hears, self.did = hears, list[str]()
+        self.turn = Showing("t_1", View((), open=True))
+
+    @asynccontextmanager
+    async def follow(self, *_: object, **__: object) -> AsyncGenerator[Any]:
+        yield self
+
+    async def next(self, _: float) -> Any:
+        if self.did.count("stop") == self.hears:
+            anything: Any = None
+            return Ended("t_1", View((), open=False), anything, (), anything)
+        seen, self.turn = self.turn, None
+        return seen
+
+    async def stop_message(self, *_: object) -> None:
+        self.did.append("stop")
+
+    async def delete_response(self, *_: object) -> None:
+        self.did.append("delete")
+
+
+@pytest.mark.parametrize(("hears", "status"), [(1, 200), (3, 200), (None, 409)])
+async def test_what_is_deleted_has_been_stopped_before(hears: int | None, status: int) -> None:
+    """Else its turn goes on, and what it says is kept behind the word that it is deleted."""
+    gateway: Any = Running(hears)
+    kept = KeptResponses(gateway, SimpleNamespace(), lambda _, job: job, None)  # pyright: ignore[reportArgumentType]
+    answer = await kept.delete(Asked({CALLER: ADA}))  # pyright: ignore[reportArgumentType]
+    assert answer.status == status
+    assert gateway.did.count("stop") == (hears or CANCEL_TRIES)
+    assert ("delete" in gateway.did) == (status == 200)

@@ -375,6 +375,9 @@ async def test_a_question_is_answered_streamed_and_not_and_got_again(client: ope
     assert kinds_seen[-1] == "response.completed"
     items = await client.responses.input_items.list(whole.id, order="asc")
     assert [item.type for item in items.data] == ["message", "message"]
+    with pytest.raises(openai.NotFoundError) as unknown:  # an empty page would say that there is nothing more
+        await client.responses.input_items.list(whole.id, after=f"{items.data[0].id}x")
+    assert unknown.value.param == "after"
 
 
 async def test_a_response_goes_on_from_another_and_each_branch_has_its_own_past(

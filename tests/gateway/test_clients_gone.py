@@ -10,19 +10,21 @@ from typing import Any, cast
 import pytest
 
 from adapters.contract.base import StopOutcome, Ticket
-from agent_core.store.store import StorageUnavailable
+from agent_core.store.store import LeaseLost, StorageUnavailable
 from gateway.sessions.leaving import ClientsGone
 
 
 @pytest.mark.parametrize("follows", ["nobody", "somebody", "who came back and left", "another message"])
-@pytest.mark.parametrize("away", [False, True])
-async def test_only_what_nobody_follows_any_more_is_stopped(follows: str, *, away: bool) -> None:
+@pytest.mark.parametrize("fails", [None, StorageUnavailable("away"), LeaseLost("lost"), TypeError("a mistake of ours")])
+async def test_only_what_nobody_follows_any_more_is_stopped_and_what_fails_ends_nothing_else(
+    follows: str, fails: Exception | None
+) -> None:
     stopped, following = list[int](), Counter[int]()
 
     async def stop(ticket: Ticket) -> StopOutcome:
         stopped.append(ticket.inbox_id)
-        if away:
-            raise StorageUnavailable("away")
+        if fails is not None:
+            raise fails
         return StopOutcome(stopped=True, words="")
 
     tasks = set[asyncio.Task[None]]()

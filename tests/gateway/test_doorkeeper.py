@@ -245,6 +245,19 @@ def test_so_few_are_let_in_beyond_all_bounds_and_each_gives_its_place_back() -> 
     assert house.comes(peer)[0].inner is not None
 
 
+def test_who_asks_beyond_all_bounds_makes_no_place_for_others() -> None:
+    """Else each of them would leave one more inside than there may be."""
+    house = House()
+    for at in range(LIMITS.connections):
+        house.asks(house.comes(f"198.51.100.{at}")[0])
+    beyond, _ = house.comes("203.0.113.1", b"GET /healthz HTTP/1.1")
+    house.time += YOUNG_SECONDS + 0.1
+    other, told = house.comes("203.0.113.2")
+    assert beyond.inner is not None
+    assert (other.inner, code(told)) == (None, 503)
+    assert house.inside == LIMITS.connections + 1
+
+
 def test_who_says_nothing_where_there_is_no_place_is_told_so_and_goes() -> None:
     house = House(DoorLimits(connections=1, per_peer=9))
     house.comes("203.0.113.1")

@@ -70,6 +70,15 @@ async def endless(told: Told) -> web.StreamResponse:
     return response
 
 
+async def unfinished(told: Told) -> web.StreamResponse:
+    """Says that it has it, and neither says more nor ends."""
+    response = web.StreamResponse()
+    await response.prepare(told.request)
+    await response.write(b"x")
+    await asyncio.sleep(600)
+    return response
+
+
 @dataclass
 class ReceiverServer:
     """What came, and how it is answered: each answer once, and then the usual one."""

@@ -23,7 +23,7 @@ from gateway.webhooks.posting import posting
 from gateway.webhooks.sender import HookSender
 from gateway.webhooks.telling import HookTelling
 from tests.store.support import FakeClock, opened
-from tests.webhooks.receiver import KEY, ReceiverServer, endless, hang, hang_up, receiving, status
+from tests.webhooks.receiver import KEY, Answer, ReceiverServer, endless, hang, hang_up, receiving, status, unfinished
 
 
 @dataclass
@@ -128,8 +128,9 @@ async def _tried(outside: Outside, row: HookRow, times: int) -> bool:
     return (await outside.state(row)).attempt >= times
 
 
-async def test_an_answer_without_an_end_counts_by_its_head(outside: Outside) -> None:
-    outside.told.answers = [endless]
+@pytest.mark.parametrize("answer", [endless, unfinished])
+async def test_an_answer_without_an_end_counts_by_its_head(outside: Outside, answer: Answer) -> None:
+    outside.told.answers = [answer]
     row = outside.row(1)
     await outside.put(row)
     async with outside.sending():

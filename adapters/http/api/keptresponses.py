@@ -8,7 +8,7 @@ from dataclasses import replace
 import orjson
 from aiohttp import web
 
-from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, LeftOpen, Sight
+from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, LeftOpen, Showing, Sight
 from adapters.contract.callers import Caller
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
@@ -32,6 +32,10 @@ GLANCE_SECONDS = 0.05
 CANCEL_TRIES = 20
 MOST_REFERRED = 1_000
 """A request refers to items of so many responses."""
+NO_SUCH_AFTER = Problem(404, "after names no item of this response.", param="after", code="item_not_found")
+STILL_RUNNING = Problem(
+    409, "Its turn was asked to stop, and has not ended yet. Ask again in a moment.", code="conversation_busy", retry_after=5,
+)  # fmt: skip
 _ITEM = late(r"(msg|rs|fc|ctc|mcp|ig|in)_(s_[0-9a-z]+)_([0-9]{1,18})_.{1,200}")
 _COMPLETION = late(r"chatcmpl-(s_[0-9a-z]+)-([0-9]{1,18})")
 
@@ -84,23 +88,28 @@ class KeptResponses:
 
     async def _stopped(self, kept: KeptResponse, spelling: Spelling) -> dict[str, Json]:
         """The object of a request that is stopped, if it has not ended before."""
+        sight = await self._seen_stopped(kept)
+        return spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight)
+
+    async def _seen_stopped(self, kept: KeptResponse) -> Sight | None:
+        """What was seen last of a request that is stopped: its end, if that came."""
         sight: Sight | None = None
         async with self.gateway.follow(kept.ticket) as follower:
             for _ in range(CANCEL_TRIES):  # a turn that is just being opened does not hear the first
                 await self.gateway.stop_message(kept.ticket)
                 while (seen := await follower.next(GLANCE_SECONDS)) is not None:
                     sight = seen
-                    if isinstance(sight, Ended):
-                        return spelling.whole(sight)
-                    if isinstance(sight, LeftOpen):
-                        return spelling.unfinished(sight)
-        return spelling.unfinished(sight)
+                    if isinstance(sight, Ended | LeftOpen):
+                        return sight
+        return sight
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Stop it, and forget it."""
         kept = await self._kept(request)
         if isinstance(kept, Problem):
             return problem_response(kept)
+        if isinstance(await self._seen_stopped(kept), Showing | LeftOpen):  # what it says from now on would be kept
+            return problem_response(STILL_RUNNING)
         await self.gateway.delete_response(kept)
         return _json({"id": request.match_info["response"], "object": "response.deleted", "deleted": True})
 
@@ -116,7 +125,9 @@ class KeptResponses:
             items.reverse()
         if asked.after:
             ids = [item["id"] for item in items]
-            items = items[ids.index(asked.after) + 1 :] if asked.after in ids else []
+            if asked.after not in ids:
+                return problem_response(NO_SUCH_AFTER)
+            items = items[ids.index(asked.after) + 1 :]
         page = items[: asked.limit]
         return _json(
             {

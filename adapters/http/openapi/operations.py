@@ -147,7 +147,7 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         _ok(at.ResponseAnswer, "The response; with `stream`, its events from the beginning.", Media.JSON, Media.EVENTS), ("404",),
         query=(QueryParameter("stream", {"type": "boolean"}, "As a stream."),),
     ),
-    R.DELETE_RESPONSE: ApiOperation(_ok(at.DeletedResponse), ("404",)),
+    R.DELETE_RESPONSE: ApiOperation(_ok(at.DeletedResponse), ("404", "409")),
     R.CANCEL_RESPONSE: ApiOperation(_ok(at.ResponseAnswer), ("404",)),
     R.LIST_INPUT_ITEMS: ApiOperation(_ok(at.InputItems), ("404",), query=_PAGES),
     R.LIST_MODELS: ApiOperation(_ok(at.ModelList)),

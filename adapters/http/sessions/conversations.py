@@ -21,6 +21,7 @@ from adapters.contract.sessions import (
     SessionSight,
     StillRunning,
 )
+from adapters.http.api.keptresponses import STILL_RUNNING
 from adapters.http.common import CALLER, Problem, problem_response
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.routes import Handler, HttpRoute
@@ -43,9 +44,6 @@ NO_CONVERSATION = Problem(404, "There is no such conversation.", param="conversa
 NO_ITEM = Problem(404, "There is no such item in this conversation.", param="item_id", code="item_not_found")
 ELSEWHERE = Problem(
     409, "Another process of the gateway works on this conversation just now. Ask again in a moment.", code="conversation_busy", retry_after=5,
-)  # fmt: skip
-STILL_RUNNING = Problem(
-    409, "Its turn was asked to stop, and has not ended yet. Ask again in a moment.", code="conversation_busy", retry_after=5,
 )  # fmt: skip
 _CREATED = frozenset({"metadata", "items"})
 
