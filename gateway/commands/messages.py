@@ -200,7 +200,7 @@ class Messages:
         address, to = inbound.chat.address, inbound.chat.reply_to
         line = self._slots.long_wait(queue) if position == 1 and queue.running is None else 0
         if position is not None and (line or queue.running is not None):
-            with speaking(await self._languages.of(inbound, session)):
+            with speaking(await self._languages.as_known(inbound, session)):
                 told = line_words(line) if line else queued_words(position)
                 queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
             await self._outbox.words.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)

@@ -76,7 +76,7 @@ class Door:
         outbox = SimpleNamespace(words=SimpleNamespace(say=self.say))
         self.messages = Messages(
             cast("Any", accepting), cast("Any", stopping), cast("Any", SimpleNamespace(put=self.person, rules_of=gives(None))),
-            cast("Any", outbox), None, cast("Any", store), FakeClock(), cast("Any", SimpleNamespace(of=self.language)),
+            cast("Any", outbox), None, cast("Any", store), FakeClock(), cast("Any", SimpleNamespace(as_known=self.language)),
         )  # fmt: skip
         self.messages.open(cast("Any", SimpleNamespace(take=self.held)))
 
