@@ -577,9 +577,7 @@ def by_hand(part: Part, hand: Hand, now: int, elsewhere: str = "") -> Part:
 
 def moved(part: Part, surface: str) -> Part:
     """The chat has another id: the part is one of `surface` now."""
-    if part.row.platform_id is None:
-        part = _replying_to_nothing(part)
-    return _asked_here(replace(part, row=replace(part.row, surface=surface, retry_at=None)))
+    return _of_its_chat(replace(part, row=replace(part.row, surface=surface, retry_at=None)))
 
 
 def _replying_to_nothing(part: Part) -> Part:
@@ -589,9 +587,11 @@ def _replying_to_nothing(part: Part) -> Part:
     return replace(part, row=replace(part.row, want=want, want_hash=want_hash(want)), content=content)
 
 
-def _asked_here(part: Part) -> Part:
-    """What waits for an answer is asked where the chat is now."""
+def _of_its_chat(part: Part) -> Part:
+    """What waits for an answer is asked where the chat is now, and what is not sent yet replies to nothing of the chat that was."""
     row = part.row
+    if row.platform_id is None and part.content.reply_to and not made_here(row):
+        return _replying_to_nothing(part)
     asks = part.left_behind and bool(part.content.buttons) and part.content.kind is ContentKind.APPROVAL
     unasked = asks and row.state is DeliveryState.SENT and not row.gone
     return replace(part, row=replace(row, state=DeliveryState.WANTED)) if unasked else part
@@ -602,7 +602,8 @@ def joined(there: Part, was: Part) -> Part:
     row = was.row
     if row.gone:
         return _gone(there) or there
-    return _changed(there, WantedPart(row.bubble, row.part, was.content, final=row.final)) or there
+    content = replace(was.content, reply_to=there.content.reply_to)
+    return _changed(there, WantedPart(row.bubble, row.part, content, final=row.final)) or there
 
 
 def loaded(part: Part, *, over: bool = False) -> Part:
@@ -610,7 +611,7 @@ def loaded(part: Part, *, over: bool = False) -> Part:
 
     With `over`, nothing runs any more that could change it: what was only on its way is not carried out.
     """
-    part = _asked_here(part)
+    part = _of_its_chat(part)
     row = part.row
     if row.state is DeliveryState.SENDING:
         part = replace(part, row=replace(row, state=DeliveryState.UNKNOWN))

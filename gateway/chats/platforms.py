@@ -166,7 +166,7 @@ async def platforms(
         zone, due = zone_in_force(config.schedule), Bell()
         more_due = hub.portion.at_house(DUE, due.ring)
         languages = Languages(language_rules(config), hub.queues, store)
-        messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock)
+        messages = Messages(hub.accepting, hub.stopping, members, outbox, hub.quotas, store, clock, languages)
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, more_due, hub.queues.forget_memory,

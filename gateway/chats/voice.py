@@ -119,7 +119,7 @@ class ChatVoice:
             return
         kind = FORGOT if why is NotStarted.FORGOTTEN else "inbox"
         address, words = inbound.chat.address, self._outbox.words
-        with speaking(self._languages.at_once(inbound)):
+        with speaking(await self._languages.as_known(inbound, owner.session)):
             said = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
             content = Content(ContentKind.ASIDE, Styled(said), reply_to=inbound.chat.reply_to)
             await words.say_with(address, owner, f"{kind}:{inbox_id}", [content], drop)
@@ -132,7 +132,7 @@ class ChatVoice:
         if not self._outbox.accounts.knows(address):
             return  # who asked there sees it where they asked
         self._outbox.words.take_back(address, queue_origin(inbox_id))
-        with speaking(self._languages.at_once(inbound) if inbound is not None else ""):
+        with speaking(await self._languages.as_known(inbound, fresh.session) if inbound is not None else ""):
             said = Styled(known_sentence(words))
             content = Content(ContentKind.ASIDE, said, reply_to=chat.reply_to if chat is not None else "")
             await self._outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)

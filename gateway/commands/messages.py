@@ -20,7 +20,7 @@ from agent_core.ports import Clock
 from agent_core.store.errors import NoRoomToday
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
 from agent_core.store.store import Conflict, Store
-from agent_core.text.tongue import sentence, speak
+from agent_core.text.tongue import sentence, speak, speaking
 from gateway.commands.posts import Post, encode_post, post_inbound
 from gateway.commands.registry import line_words, queued_words
 from gateway.config.types import SessionPolicy
@@ -33,6 +33,7 @@ from gateway.people.routing import Command, spoken
 from gateway.queues import inbox
 from gateway.queues.held import HOLD, HeldHere, HeldMessage, edited, no_room_words
 from gateway.queues.inbox import BY_PERSON, COMMAND_LANE, REFUSED_LANE
+from gateway.queues.languages import Languages
 from gateway.queues.slots import full_here
 from gateway.sessions.accepting import Accepting
 from gateway.sessions.stopping import TurnStopping
@@ -72,6 +73,7 @@ class Messages:
         quotas: Quotas | None,
         store: Store,
         clock: Clock,
+        languages: Languages,
     ) -> None:
         self._accepting = accepting
         self._stopping = stopping
@@ -82,6 +84,7 @@ class Messages:
         self._quotas = quotas
         self._store = store
         self._clock = clock
+        self._languages = languages
         self.held = HeldHere()
         """What cannot go into its queue yet."""
         self._commands: TakesCommands | None = None
@@ -95,17 +98,19 @@ class Messages:
         return self._accepting.crowded(key)
 
     async def take(self, inbound: FromChat, text: str, cursor: Cursor, *, only_new: bool = False) -> bool:
-        """Take it in, hold it until there is room, or refuse it in words; `text` is what its person wrote. False if it was known; where it is taken
-        `only_new`, then nothing was done."""
+        """Take it in, hold it until there is room, or refuse it in words; `text` is what its person wrote. False if it was known. Where it is taken
+        `only_new`, nothing is done then, nor where words would have to be said of it: whoever looks it up learns their language, too."""
         try:
             ticket = await self._in_line(inbound, cursor, None, only_new=only_new)
         except NotAccepted as refused:
             if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
+            if only_new:
+                return False
             if self._may_wait(inbound, refused):
                 return await self._hold_for_room(inbound, text, cursor, refused.code)
             if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
-                return await self.take(without_files(inbound, str(refused)), text, cursor, only_new=only_new)
+                return await self.take(without_files(inbound, str(refused)), text, cursor)
             await self.refuse(inbound, cursor, MemberRefused(refused.code.value, str(refused)))
             return True
         if ticket.duplicate and only_new:
@@ -195,8 +200,9 @@ class Messages:
         address, to = inbound.chat.address, inbound.chat.reply_to
         line = self._slots.long_wait(queue) if position == 1 and queue.running is None else 0
         if position is not None and (line or queue.running is not None):
-            told = line_words(line) if line else queued_words(position)
-            queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
+            with speaking(await self._languages.as_known(inbound, session)):
+                told = line_words(line) if line else queued_words(position)
+                queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
             await self._outbox.words.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)
 
     async def refuse(self, inbound: FromChat, cursor: Cursor, why: MemberRefused) -> None:

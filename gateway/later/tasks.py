@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -85,6 +85,8 @@ class TaskPlan:
     """The message that it is."""
     ended: TaskEnd | None = None
     """Once it is over."""
+    cancelled: bool = False
+    """Somebody wants it stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,6 @@ class Tasks:
         self._taking_up: set[asyncio.Task[None]] = set()
         self._tickets: dict[str, Ticket] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._cancelled: set[str] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -195,8 +196,14 @@ class Tasks:
             )
 
     async def cancel(self, row: ScheduleRow) -> None:
-        """Stop a task; its end is told as any other."""
-        self._cancelled.add(row.schedule)
+        """Stop a task; its end is told as any other. That is stored first: whoever begins it, or goes on with it, finds it. Raises `StorageUnavailable`."""
+
+        def wanted(now: ScheduleRow) -> ScheduleRow:
+            plan = _plans().validate_json(now.body)
+            return replace(now, body=storedjson.dumps(replace(plan, cancelled=True)), rev=now.rev + 1)
+
+        with suppress(ValueError):  # what cannot be read is not run
+            await self._change(row.schedule, wanted)
         ticket = self._tickets.get(row.schedule)
         if ticket is not None:
             await self._later.parts.stop(ticket)
@@ -293,7 +300,7 @@ class Tasks:
                 await asyncio.sleep(AGAIN_SECONDS)
         self._tickets[row.schedule] = ticket
         try:
-            if row.schedule in self._cancelled:
+            if await self._is_cancelled(row.schedule):
                 await self._later.parts.stop(ticket)
             sight = await self._followed(row, plan, ticket)
         finally:
@@ -350,13 +357,20 @@ class Tasks:
 
     async def _note_over(self, name: str, plan: TaskPlan) -> None:
         """Note that it is over, as its row is by now: its chat may have another id since it was begun, or its conversation was forgotten."""
+        now, body = self._later.clock.now_ms(), storedjson.dumps(plan)
+        await self._change(name, lambda row: replace(row, state=ScheduleState.DONE, body=body, rev=row.rev + 1, at=now))
+
+    async def _change(self, name: str, made: Callable[[ScheduleRow], ScheduleRow]) -> None:
+        """Store its row as it is `made` of what it is by now, while it is not over."""
         schedules = self._later.store.schedules
         while (row := await schedules.one(name)) is not None and row.state is ScheduleState.ACTIVE:
-            now = self._later.clock.now_ms()
-            done = replace(row, state=ScheduleState.DONE, body=storedjson.dumps(plan), rev=row.rev + 1, at=now)
             with suppress(Conflict):
-                await schedules.put(done)
+                await schedules.put(made(row))
                 return
+
+    async def _is_cancelled(self, name: str) -> bool:
+        row = await self._later.store.schedules.one(name)
+        return row is not None and _plans().validate_json(row.body).cancelled
 
 
 class _LeftOpen(Exception):

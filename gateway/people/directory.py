@@ -141,10 +141,13 @@ class PeopleDirectory:
         task.add_done_callback(over)
 
     async def settle(self, own: SessionKey) -> None:
-        """Wait, not for long, until a place is as the commands before have it."""
+        """Wait, not for long, until a place is as the commands before have it. One that takes longer is waited for once: what comes together would
+        wait again for each, and a platform gives up."""
         task = self._changing.get(own.text())
         if task is not None:
             await asyncio.wait({task}, timeout=SETTLE_SECONDS)
+            if self._changing.get(own.text()) is task:
+                del self._changing[own.text()]
 
     async def conversations(self, own: SessionKey, origin: ChatOrigin) -> tuple[Conversation, ...]:
         """What the person can continue, the latest first; remembered as it is numbered."""

@@ -7,13 +7,14 @@ platform or the browser says of the person, and what they write, where its lette
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field
 
 from adapters.contract.base import FromChat, Inbound
 from adapters.contract.chat import ChatAddress, ChatOrigin
 from agent_core.messages import text_of
 from agent_core.records import dataclass
-from agent_core.store.store import Store
+from agent_core.store.store import StorageUnavailable, Store
 from agent_core.text.tongue import chosen, written_in
 from gateway.queues.prefs import Prefs
 from gateway.queues.queues import Queues
@@ -73,3 +74,9 @@ class Languages:
         sessions = self._store.sessions
         found = await (sessions.one(session) if session else sessions.by_key(inbound.session.text()))
         return language_for(inbound, Prefs.decode(found.policy if found is not None else None), self._rules)
+
+    async def as_known(self, inbound: Inbound, session: str = "") -> str:
+        """The same, for what is said whatever the storage does: where that cannot be asked, as far as this process knows."""
+        with suppress(StorageUnavailable):
+            return await self.of(inbound, session)
+        return self.at_once(inbound)

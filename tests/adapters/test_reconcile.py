@@ -26,6 +26,7 @@ from adapters.delivery.reconcile import (
     Part,
     begun,
     finished,
+    joined,
     loaded,
     moved,
     new_part,
@@ -564,6 +565,11 @@ def test_nothing_replies_to_a_number_of_the_chat_that_was_and_what_a_message_rep
     reply = replace(content("said"), reply_to="2")
     waits = new_part(WantedPart("b", 0, reply, final=True), "telegram/1/5/", "t1", 1)
     assert moved(waits, "telegram/1/-9/").content.reply_to == ""
+    stored = replace(waits, row=replace(waits.row, surface="telegram/1/-9/"))
+    assert loaded(stored).content.reply_to == "", "the next process sends it"
+    assert loaded(waits).content.reply_to == "2"
+    both = joined(loaded(stored), replace(waits, content=replace(reply, body=Styled("more"))))
+    assert (both.content.reply_to, both.content.body.text) == ("", "more")
     stands = replace(waits, row=replace(waits.row, state=DeliveryState.SENT, platform_id="3"))
     there = moved(stands, "telegram/1/-9/")
     assert plan({there.name: there}, [WantedPart("b", 0, content("said"), final=True)], "telegram/1/-9/", "t1", 2) == []

@@ -137,8 +137,8 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
             hub, store = rig.hub, rig.store
             members = Members(store, clock, ids, nobody_cut)
             await members.open()
-            messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock)
             languages = Languages(LanguageRules(), hub.queues, store)
+            messages = Messages(hub.accepting, hub.stopping, members, outbox, None, store, clock, languages)
             carrying = ChatCommands(
                 no_handlers,
                 store,

@@ -117,7 +117,7 @@ async def test_what_is_deleted_when_it_was_taken_in_is_taken_out_of_its_queue(be
         SimpleNamespace(withdraw=withdraw),
     )
     accepting = SimpleNamespace(queues=None, runner=SimpleNamespace(slots=None))
-    messages = Messages(*cast("list[Any]", [accepting, stopping, None, None, None, store, SystemClock()]))
+    messages = Messages(*cast("list[Any]", [accepting, stopping, None, None, None, store, SystemClock(), None]))
     await messages.remove("telegram/1", "m1")
     assert withdrawn == ([] if begun else [8])
 
@@ -135,7 +135,7 @@ async def test_what_is_edited_when_it_was_taken_in_is_answered_in_its_new_words(
     store = SimpleNamespace(inbox=SimpleNamespace(by_key=by_key, reword=reword))
     queues, portion = SimpleNamespace(known=_nobody), SimpleNamespace(far=None)
     accepting = SimpleNamespace(queues=queues, runner=SimpleNamespace(slots=None), portion=portion)
-    messages = Messages(*cast("list[Any]", [accepting, None, None, None, None, store, SystemClock()]))
+    messages = Messages(*cast("list[Any]", [accepting, None, None, None, None, store, SystemClock(), None]))
     await messages.edit(replace(SAID, input=(InputMessage("other words"),)), ROW)
     assert reworded == {"m1": f"/{HOLD} 0 other words", f"{HOLD}:m1": "other words"}
 

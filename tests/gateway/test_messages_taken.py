@@ -15,7 +15,9 @@ from agent_core.messages import InputMessage
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.people.rows import PersonRow, PersonState
 from agent_core.store.store import Conflict
+from agent_core.text.tongue import speaking
 from gateway.commands.messages import Messages
+from gateway.commands.registry import queued_words
 from gateway.people.members import MemberRefused
 from gateway.queues import inbox
 from gateway.queues.held import HOLD, HeldMessage
@@ -74,9 +76,12 @@ class Door:
         outbox = SimpleNamespace(words=SimpleNamespace(say=self.say))
         self.messages = Messages(
             cast("Any", accepting), cast("Any", stopping), cast("Any", SimpleNamespace(put=self.person, rules_of=gives(None))),
-            cast("Any", outbox), None, cast("Any", store), FakeClock(),
+            cast("Any", outbox), None, cast("Any", store), FakeClock(), cast("Any", SimpleNamespace(as_known=self.language)),
         )  # fmt: skip
         self.messages.open(cast("Any", SimpleNamespace(take=self.held)))
+
+    async def language(self, *_: object) -> str:
+        return "de"
 
     def hears(self, said: FromChat) -> None:
         self.reworded.append(str(said.input[0].content))
@@ -161,6 +166,26 @@ async def test_a_message_is_taken_held_or_refused_in_words_and_files_without_roo
     assert [one[:2] if one[0] == "said" else one for one in door.did] == [
         one[:2] if one[0] == "said" else one for one in did
     ]
+
+
+@pytest.mark.parametrize("code", [NotAcceptedCode.QUEUE_FULL, NotAcceptedCode.GATEWAY_FULL, NotAcceptedCode.QUOTA])
+async def test_before_words_are_said_of_a_new_message_it_is_looked_up_with_their_language(
+    code: NotAcceptedCode,
+) -> None:
+    door = Door(refused(code))
+    assert not await door.messages.take(SAID, "hello", CURSOR, only_new=True)
+    assert door.did == []
+
+
+async def test_the_place_in_the_queue_is_told_in_the_language_of_its_person_whoever_tells_it() -> None:
+    door = Door()
+    queue = door.queues.known()
+    queue.position, queue.running = gives(2), object()
+    await door.messages.announce(SAID, 7, "s1")
+    with speaking("de"):
+        words = queued_words(2)
+    assert door.did == [("said", "queue:7", words[:12])]
+    assert words[:12] != queued_words(2)[:12]
 
 
 @pytest.mark.parametrize(

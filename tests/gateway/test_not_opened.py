@@ -10,14 +10,19 @@ import pytest
 from structlog.testing import capture_logs
 
 from adapters.contract.chat import ChatAddress
+from adapters.contract.contents import decode
 from agent_core.failures.notices import NotStarted
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable
+from agent_core.text.tongue import speaking
 from gateway.chats.voice import ChatVoice
 from gateway.delivery.surface import Surface
 from gateway.delivery.words import Words
 from gateway.queues.inbox import NO_MODEL, NOT_OPENED
+from gateway.queues.languages import LanguageRules, Languages
+from gateway.queues.prefs import Prefs
 from gateway.queues.queue import SessionQueue, Waiting
+from gateway.queues.queues import Queues
 from gateway.sessions.opening import NoWay, TurnOpener
 from tests.agent_core.turns import gives
 from tests.gateway.test_accepting import in_chat
@@ -144,7 +149,16 @@ class Inbox:
         self.dropped[number] = rows
 
 
-def giving_up(there: Chat, inbox: Inbox) -> Any:
+def gives_later(value: object) -> Any:
+    async def give(*_: object) -> object:
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    return give
+
+
+def giving_up(there: Chat, inbox: Inbox, sessions: Any = None) -> Any:
     """An opener whose chat is real."""
 
     def when_there(_: ChatAddress, work: Callable[[Surface], None]) -> None:
@@ -152,7 +166,8 @@ def giving_up(there: Chat, inbox: Inbox) -> Any:
 
     surfaces: Any = SimpleNamespace(at=gives(there.surface), when_there=when_there)
     words = Words(surfaces, cast("Any", SimpleNamespace(knows=gives(True))), cast("Any", None))
-    languages: Any = SimpleNamespace(at_once=gives(""))
+    no_session: Any = SimpleNamespace(one=gives_later(None))
+    languages = Languages(LanguageRules(), Queues(), cast("Any", SimpleNamespace(sessions=sessions or no_session)))
     voice = ChatVoice(cast("Any", SimpleNamespace(words=words)), gives(cast("Any", None)), languages)
     return SimpleNamespace(store=SimpleNamespace(inbox=inbox), chats=voice)
 
@@ -184,6 +199,24 @@ async def test_whoever_wrote_what_cannot_be_opened_is_told_in_one_commit_with_th
         else:
             assert there.surface.ledger.waiting == [], "nothing of it is said, nor later"
         assert there.surface.ledger.held == set()
+
+
+@pytest.mark.parametrize(
+    ("stored", "language"),
+    [(SimpleNamespace(policy=Prefs(language="de").encode()), "de"), (None, ""), (Damaged("a page"), "")],
+)
+async def test_what_is_not_run_is_told_in_the_language_that_its_conversation_has_chosen(
+    stored: object, language: str
+) -> None:
+    """Nothing of it ran in this process; what cannot be read is told all the same."""
+    queue, inbox, first = SessionQueue("a", "s", 3), Inbox(None), message("a", 1)
+    first.inbound = in_chat("2", 1)
+    async with chat() as there:
+        opener = giving_up(there, inbox, SimpleNamespace(one=gives_later(stored)))
+        await vars(TurnOpener)["_give_up"](opener, queue, [first], NOT_OPENED, NotStarted.NOT_OPENED)
+        (row,) = inbox.dropped[1]
+    with speaking(language):
+        assert NotStarted.NOT_OPENED.said() in decode(row.want).body.text
 
 
 async def test_what_may_have_ended_the_process_is_noted_before_anything_of_it_is_looked_into_again() -> None:

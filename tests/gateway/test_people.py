@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -253,3 +254,24 @@ async def test_who_writes_behind_commands_that_say_what_goes_on_waits_for_the_la
     may_end[1].set()
     await behind
     await directory.settle(here)
+
+
+async def test_a_command_that_takes_long_is_waited_for_once_and_not_by_each_message_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Platforms wait some seconds until what they bring is taken, and bring one after the other."""
+    clock = FakeClock()
+    directory = PeopleDirectory(
+        cast("Any", Talks()), clock, SystemIds(clock), lambda _: True, lambda: None, allowed=True
+    )
+    here, patience = SessionKey("telegram", "1", "1"), 0.05
+    monkeypatch.setattr("gateway.people.directory.SETTLE_SECONDS", patience)
+    stuck = asyncio.create_task(asyncio.Event().wait())
+    directory.changing(here, cast("Any", stuck))
+    began = asyncio.get_running_loop().time()
+    await directory.settle(here)
+    assert asyncio.get_running_loop().time() - began >= patience * 0.9
+    behind = asyncio.create_task(directory.settle(here))
+    await asyncio.sleep(0)
+    assert behind.done()
+    stuck.cancel()
