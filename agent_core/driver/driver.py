@@ -347,9 +347,11 @@ class TurnDriver:
             match effect:
                 case Record():
                     pass  # it is written behind its fact
-                case RunTool() if not self._holding:
+                case RunTool() | AskApproval() if self._holding or self.turn.exit is not None:
+                    pass  # the process that goes on begins it, or nobody does
+                case RunTool():
                     effects += await self._check(effect, doing)
-                case AskApproval() if not self._holding:
+                case AskApproval():
                     effects += await self._show_change(effect)
                     doing.append(effect)
                 case EndTurn():

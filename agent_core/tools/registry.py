@@ -256,15 +256,17 @@ class ToolRegistry:
 
     async def _again_if_safe(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
         """Its outcome. While nothing can be stored or read, what may be run again is, as all else waits then; until its deadline."""
+        tool = self._tools[checked.spec.name]
         while True:
             try:
-                return await self._tools[checked.spec.name].run(checked.arguments, context)
+                return await tool.run(checked.arguments, context)
             except Damaged:
                 raise
             except StorageUnavailable:
                 if checked.spec.effect is EffectClass.EFFECT:
                     raise
                 await asyncio.sleep(STORAGE_SECONDS)
+                context = changed(context, again=True)  # what was not known to be stored may have been
 
 
 def changed_words(checked: ToolChanged) -> str:

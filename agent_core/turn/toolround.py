@@ -221,7 +221,9 @@ class ToolRound:
 
     def started(self, event: ToolStarted) -> None:
         activity = self._by_call[event.call]
-        activity.state, activity.started, activity.since = ActivityState.RUNNING, True, event.at
+        if not activity.started or event.intention is None:  # else a call that runs puts down what it asks
+            activity.since = event.at
+        activity.state, activity.started = ActivityState.RUNNING, True
         activity.intention = activity.intention if event.intention is None else event.intention
 
     def returned(self, event: ToolReturned) -> None:

@@ -378,6 +378,30 @@ async def test_a_turn_that_is_stopped_has_stopped_all_that_runs_before_that_is_s
     assert run.log[-3:] == ["cancelled", "closed stopped", "shown"]
 
 
+class StoppedAsItAsks(Run):
+    """It is stopped in the very moment in which the model has asked for a call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.intended: object = None
+
+    async def _call(self, turn: object, effect: object, content: Any) -> ReplyFinished | CallBroke:
+        reply = await super()._call(turn, effect, content)
+        asyncio.get_running_loop().call_soon(self.driver.tell, StopRequested(at=9))
+        return reply
+
+    async def close(self, *what: Any) -> None:
+        self.intended = what[-1]
+        await super().close(*what)
+
+
+async def test_a_call_that_was_asked_for_as_the_turn_was_stopped_is_not_stored_as_begun() -> None:
+    run = StoppedAsItAsks()
+    assert (await run.driver.run()).code is ExitCode.STOPPED
+    assert "ran" not in run.log
+    assert run.intended == ()
+
+
 async def test_a_driver_that_holds_begins_nothing_and_is_over_when_what_runs_is() -> None:
     run, running = await in_a_call()
     run.driver.hold()

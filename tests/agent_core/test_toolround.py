@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core.jsonvalue import Json
 from agent_core.rules.consents import LONGEST, Kind, Lasting
 from agent_core.rules.taint import AskedWhy
 from agent_core.tools.base import ToolStatus
@@ -163,3 +164,19 @@ def test_at_the_end_what_had_begun_may_have_been_done_and_the_rest_was_not_run()
         ActivityState.UNSURE,
         ActivityState.NOT_RUN,
     ]
+
+
+def test_a_call_runs_since_it_was_begun_and_not_since_it_asked_somebody() -> None:
+    rounds = Rounds()
+    (one,) = rounds.begins("read")
+    began: list[tuple[int, Json]] = [
+        (1_000, {"put": "down"}),
+        (5_000, {"questions_asked": []}),
+        (9_000, {"questions_asked": [{}]}),
+    ]
+    for at, intention in began:
+        rounds.round.started(ToolStarted(at=at, call=one.call, intention=intention))
+    assert (one.since, one.intention) == (1_000, {"questions_asked": [{}]})
+    rounds.round.resume()
+    rounds.round.started(ToolStarted(at=20_000, call=one.call))
+    assert one.since == 20_000, "begun again after a restart"

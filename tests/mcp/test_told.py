@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,9 +18,10 @@ from agent_core.limits.quotas import BLOCK, QuotaKind
 from agent_core.ports import SystemClock
 from agent_core.store.errors import StorageUnavailable
 from agent_core.tools.base import ToolContext, ToolStatus
+from agent_core.tools.mcp import servers as servers_module
 from agent_core.tools.mcp import tool
 from agent_core.tools.mcp.calling import Silent
-from agent_core.tools.mcp.listed import ServerTool, written
+from agent_core.tools.mcp.listed import Listing, ServerTool, written
 from agent_core.tools.mcp.servers import McpServers, _digest, _file
 from agent_core.tools.mcp.terms import ServerTerms
 from agent_core.tools.mcp.tool import McpTool
@@ -136,3 +139,24 @@ async def test_what_another_program_listed_under_the_name_of_a_server_is_not_off
         assert dict(servers.names["desk"]) == {}
     _file(tmp_path, TERMS).write_bytes(b"half of it: {")
     assert dict(McpServers([TERMS], ToolRegistry([]), tmp_path, FakeClock(), result_chars=100).names["desk"]) == {}
+
+
+async def test_of_two_lists_that_a_server_gave_quickly_the_latest_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = [0.2, 0.0]
+
+    def written_slowly(target: Path, data: bytes) -> None:
+        time.sleep(slow.pop(0))
+        target.write_bytes(data)
+
+    monkeypatch.setattr(servers_module, "write_whole", written_slowly)
+    servers = McpServers([TERMS], ToolRegistry([]), tmp_path, FakeClock(), result_chars=100)
+    desk = servers.servers["desk"]
+    for name in ("look", "act"):
+        desk.listing = Listing((ServerTool(name, "x", {"type": "object"}),))
+        servers._changed(desk)
+        await asyncio.sleep(0.02)
+    await asyncio.wait(servers._keeping)
+    later = McpServers([TERMS], ToolRegistry([]), tmp_path, FakeClock(), result_chars=100)
+    assert dict(later.names["desk"]) == {"act": "desk__act"}

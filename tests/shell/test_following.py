@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -180,6 +181,30 @@ def test_what_is_swept_is_old_and_goes_on_no_more(
         shell._live[moved] = command(tmp_path, "c2")
     shell._sweep()
     assert moved.exists() is stays
+
+
+async def test_a_folder_that_goes_while_it_is_looked_at_ends_no_sweeping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may belong to somebody who is forgotten just then."""
+    monkeypatch.setattr(commands, "SWEEP_SECONDS", 0.0)
+    folder = tmp_path / "commands" / "ws" / "c1"
+    folder.mkdir(parents=True)
+    looks = list[Path]()
+
+    def goes(looked_at: Path) -> None:
+        looks.append(looked_at)
+        if len(looks) == 1:
+            shutil.rmtree(looked_at)
+
+    monkeypatch.setattr(commands, "record_of", goes)
+    sweeping = asyncio.create_task(following(tmp_path)._sweeping())
+    await asyncio.sleep(0.05)
+    assert not sweeping.done()
+    folder.mkdir()
+    await asyncio.sleep(0.05)
+    sweeping.cancel()
+    assert len(looks) > 1
 
 
 # ---------------------------------------------------------------------- what watches over one

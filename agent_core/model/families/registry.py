@@ -33,7 +33,14 @@ from agent_core.model.families.grammar.steps import (
     word,
 )
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.stream.thoughts import GRANITE, GRANITE_ENDS, STRIPPED_ENDS, STRIPPED_HARMONY
+from agent_core.model.stream.thoughts import (
+    GRANITE,
+    GRANITE_ENDS,
+    STRIPPED_COMMENTARY,
+    STRIPPED_ENDS,
+    STRIPPED_FINAL,
+    STRIPPED_HARMONY,
+)
 
 FAMILIES: tuple[Family, ...] = tuple(
     module.FAMILY
@@ -71,6 +78,7 @@ vllm-project/vllm#5924, ollama/ollama#13912, #12459."""
 LAST = frozenset({"</s>", "<eos>", "[EOS]"})
 """Ends of replies that some servers pass on. They vanish at the end, and are text elsewhere."""
 CALL_MARKS = marks_of([*OPENERS, *WRAPPERS, *CLOSERS, *NOISE, *LAST])
+STRIPPED_MARKS = marks_of([STRIPPED_COMMENTARY, STRIPPED_FINAL])
 OTHER_MARKS = marks_of([*harmony.FAMILY.openers, *NOISE, *LAST])
 """What is looked for where no tool is on offer: channels, and what means nothing to anybody."""
 CALL_BEGINNINGS = marks_of([*OPENERS, *WRAPPERS])
@@ -143,7 +151,6 @@ def stripped_call(calls: Calls, _opener: str) -> Grammar:
     else:
         calls.broken(BrokenReason.CUT_OFF)
     yield from spaces()
-    yield from one_of("assistantfinal")
 
 
 def beginning(calls: Calls, opener: str) -> Grammar:

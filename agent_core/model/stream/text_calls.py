@@ -50,6 +50,7 @@ from agent_core.model.families.registry import (
     OPENERS,
     OTHER_MARKS,
     START_CHARS,
+    STRIPPED_MARKS,
     WRAPPERS,
     beginning,
     last,
@@ -64,6 +65,7 @@ from agent_core.model.stream.thoughts import (
     PAIR_CLOSES,
     PAIR_ENDS,
     STRIPPED_COMMENTARY,
+    STRIPPED_FINAL,
     TAG_CLOSES,
     TAG_OPENS,
 )
@@ -74,10 +76,14 @@ _SEEN, _SEEN_TOKEN = 5, 3
 """How many characters of a mark somebody sees as one; how many of a special token."""
 _LEAD = late(r"[<\[◁\]]")
 """With these every mark begins."""
+_STRIPPED_LEAD = late(r"[<\[◁\]a-z]")
+"""Where special tokens are dropped, their words are marks."""
 _THOUGHT_MARKS = marks_of([*PAIR_ENDS, *PAIR_CLOSES, *FRAMES])
 _TAG_MARKS = marks_of([*TAG_OPENS, *TAG_CLOSES], folded=True)
 _ALL = late(f"{CALL_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
 _NO_CALLS = late(f"{OTHER_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
+_STRIPPED = tuple(late(f"{one.pattern}|{STRIPPED_MARKS.pattern.pattern}") for one in (_NO_CALLS, _ALL))
+"""The same for replies in which such words are marks: without calls, and with them."""
 _HOLD_ALL = (CALL_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _HOLD_NO_CALLS = (OTHER_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _FIRST_CHARS = late(r"[ \t\r\n]*+")
@@ -104,7 +110,7 @@ class TextCallParser:
 
     # fmt: off
     __slots__ = (
-        "_body", "_calls", "_carried", "_grammar", "_hold", "_index", "_mentions", "_mode", "_offered", "_opener", "_origin",
+        "_body", "_calls", "_carried", "_grammar", "_hold", "_index", "_lead", "_mentions", "_mode", "_offered", "_opener", "_origin",
         "_pattern", "_pending", "_step", "_text", "_thinking", "_visible",
     )
     # fmt: on
@@ -118,6 +124,7 @@ class TextCallParser:
         """Calls are looked for, not only thoughts."""
         self._pattern = _ALL if calls else _NO_CALLS
         self._hold = _HOLD_ALL if calls else _HOLD_NO_CALLS
+        self._lead = _LEAD
         self._mode = _Mode.THOUGHT if inside_thought else _Mode.START
         self._text = ""
         self._pending = ""
@@ -157,7 +164,7 @@ class TextCallParser:
     def text_alone(self, text: str) -> str | None:
         """What is seen of `text`, the next part of the content, if nothing else can come of it; None if `feed` has to read it."""
         visible = self._visible
-        if self._mode is not _Mode.TEXT or self._pending or visible.lone or _LEAD.search(text) is not None:
+        if self._mode is not _Mode.TEXT or self._pending or visible.lone or self._lead.search(text) is not None:
             return None
         return visible.seen_of(text)
 
@@ -279,9 +286,12 @@ class TextCallParser:
         """A mark stands in the text, before `end`, and is no quotation."""
         if mark in FINAL and (self._visible.shown or self._index):
             return self._begin(mark, self._mentions.turn_ended, end)
-        if mark in NOISE:
+        if mark in NOISE or mark == STRIPPED_FINAL:
             self._visible.leave_gap()
             return end
+        if mark == STRIPPED_COMMENTARY:
+            self._visible.leave_gap()
+            return self._begin("", stripped_call, end)
         if mark in FRAMES:
             self._visible.frame(mark)
             return end
@@ -409,6 +419,8 @@ class TextCallParser:
             self._mode = _Mode.TEXT
             self._visible.thought_ended()
         if mark == STRIPPED_COMMENTARY:
+            self._pattern, self._lead = _STRIPPED[self._body], _STRIPPED_LEAD
+            self._hold = (*self._hold, STRIPPED_MARKS)
             return self._begin("", stripped_call, end)
         return end
 

@@ -54,7 +54,8 @@ PAIR_CLOSES = {closing: PAIR_ENDS[opening] for opening, closing in PAIRS}
 STRIPPED_HARMONY = "analysis"
 """Directly followed by a capital letter at the beginning of a reply: gpt-oss without its special tokens."""
 STRIPPED_COMMENTARY = "assistantcommentary"
-STRIPPED_ENDS = Ends(("assistantfinal", STRIPPED_COMMENTARY), must_end=True)
+STRIPPED_FINAL = "assistantfinal"
+STRIPPED_ENDS = Ends((STRIPPED_FINAL, STRIPPED_COMMENTARY), must_end=True)
 FRAMES = ("<answer>", "</answer>", "<response>", "</response>")
 """Tags around the reply behind a thought (Hunyuan A13B, ERNIE 4.5)."""
 GRANITE = ("Here is my thought process:", "Here's my thought process:")

@@ -235,9 +235,14 @@ def _text_of(arguments: Mapping[str, Json]) -> str:
     return text
 
 
+def _spelt(name: str) -> str:
+    """As every name is kept: as a person types it who sees it."""
+    return " ".join(name.split())
+
+
 def _name_of(name: str) -> str:
     """A name that a person can type as they see it, so that `/forget` finds it."""
-    clean = " ".join(name.split())
+    clean = _spelt(name)
     if not something_to_see(clean) or clean.lower() == ALL:
         raise NotPossible(f"{plain(name)!r} cannot be a name here. Nothing was done. Choose another.")
     return clean
@@ -310,11 +315,12 @@ class Forget:
     spec: ToolSpec = _FORGET
 
     async def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Json:
-        return _put_down(await _kept(self.memory, _scope_of(arguments, context), MEMORY, str(arguments["name"])), None)
+        scope, name = _scope_of(arguments, context), _spelt(str(arguments["name"]))
+        return _put_down(await _kept(self.memory, scope, MEMORY, name), None)
 
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         scope = _scope_of(arguments, context)
-        return await _remove(self.memory, scope, str(arguments["name"]), context, _whose(arguments))
+        return await _remove(self.memory, scope, _spelt(str(arguments["name"])), context, _whose(arguments))
 
 
 async def _remove(memory: MemoryStore, scope: str, name: str, context: ToolContext, whose: str) -> ToolOutcome:

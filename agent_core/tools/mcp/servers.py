@@ -52,6 +52,8 @@ class McpServers:
         self._own, self._follow_ups = frozenset(registry.names), follow_ups
         self.lifeline = Lifeline()
         self._keeping: set[asyncio.Task[None]] = set()
+        self._in_turn = asyncio.Lock()
+        """One list is kept at a time: the one that is there then, so that the latest is kept last."""
         self._learnt = asyncio.Event()
         self.names: Mapping[str, Mapping[str, str]] = {}
         """Of each server, the names under which its tools are offered."""
@@ -164,12 +166,13 @@ class McpServers:
         return (self._offered is None or name in self._offered) and name not in self._withheld
 
     async def _keep(self, server: McpServer) -> None:
-        tools: list[Json] = [dict(written(tool)) for tool in server.listing.tools]
-        data = orjson.dumps({"of": _digest(server.terms), "tools": tools})
-        try:
-            await asyncio.to_thread(write_whole, _file(self._folder, server.terms), data)
-        except OSError as error:
-            log.warning("mcp.list_not_kept", server=server.terms.name, error=error.strerror or type(error).__name__)
+        async with self._in_turn:
+            tools: list[Json] = [dict(written(tool)) for tool in server.listing.tools]
+            data = orjson.dumps({"of": _digest(server.terms), "tools": tools})
+            try:
+                await asyncio.to_thread(write_whole, _file(self._folder, server.terms), data)
+            except OSError as error:
+                log.warning("mcp.list_not_kept", server=server.terms.name, error=error.strerror or type(error).__name__)
 
 
 def _login(terms: ServerTerms) -> str:

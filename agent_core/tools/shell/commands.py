@@ -349,7 +349,8 @@ class ShellCommands:
 
     async def _sweeping(self) -> None:
         while True:
-            await asyncio.to_thread(self._sweep)
+            with suppress(OSError):  # some of it goes while it is looked at; the rest is for the next time
+                await asyncio.to_thread(self._sweep)
             await asyncio.sleep(SWEEP_SECONDS)
 
     def _sweep(self) -> None:

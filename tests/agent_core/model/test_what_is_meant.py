@@ -35,6 +35,27 @@ def test_a_call_is_known_where_a_server_has_dropped_all_marks(size: int | None, 
     assert (thought(pieces), shown(pieces)) == ("He asks for tides.", seen)
 
 
+@pytest.mark.parametrize("size", [None, 1, 3])
+@pytest.mark.parametrize("before", ["", "assistantcommentaryI look at the tables."])
+@pytest.mark.parametrize("many", [1, 2])
+@pytest.mark.parametrize("after", ["", "Here it is."])
+def test_where_a_server_has_dropped_all_marks_what_is_said_between_is_text_and_each_call_is_one(
+    size: int | None, before: str, many: int, after: str
+) -> None:
+    asks = f"assistantcommentary to=functions.look_up json{ASKS}" * many
+    pieces = read(f"analysisHe asks for tides.{before}{asks}{after and f'assistantfinal{after}'}", size)
+    assert calls(pieces) == [("look_up", json.loads(ASKS))] * many
+    assert shown(pieces) == before.removeprefix("assistantcommentary") + after
+    assert thought(pieces) == "He asks for tides."
+
+
+@pytest.mark.parametrize("size", [None, 1, 3])
+def test_what_is_said_before_the_answer_is_shown_without_marks_that_were_words(size: int | None) -> None:
+    said = "analysisHe asks.assistantcommentaryI look, as an assistant.assistantfinalHere it is."
+    assert shown(read(said, size)) == "I look, as an assistant.Here it is."
+    assert shown(read("The word assistantfinal is a mark, assistantcommentary as well.", size)).count("assistant") == 2
+
+
 @pytest.mark.parametrize("size", [None, 1])
 def test_half_a_call_without_marks_is_a_broken_one_and_what_is_none_is_text(size: int | None) -> None:
     pieces = read(f"analysisHe asks.assistantcommentary to=functions.look_up json{ASKS[:-3]}", size, well=False)

@@ -11,10 +11,12 @@ import pytest
 from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
 from agent_core.remembered import EVERYBODY, MEMORY, UNKNOWN_SOURCE, MemoryScopes, MemorySource, Remembered
+from agent_core.store.errors import StorageUnavailable
 from agent_core.store.memory.finding import best
 from agent_core.tools.base import NotPossible, ToolContext, ToolStatus
 from agent_core.tools.builtin.notes import SHARED_CHARS, STRANGE, Forget, Recall, Remember, RememberForEverybody, Todo
 from agent_core.tools.builtin.sendfile import SendFile
+from agent_core.tools.registry import Runnable, ToolRegistry
 
 
 class Shelf:
@@ -108,6 +110,42 @@ async def test_whoever_replaces_what_somebody_else_kept_is_told_also_after_a_res
     said = (await Remember(shelf).run({**entry, "text": "5678"}, again)).text
     assert ("takes the place of what Ada had kept" in said) is not done
     assert (await Recall(shelf).run({}, bob)).text.startswith("- wifi: 5678")
+
+
+class Unheard(Shelf):
+    """Of what it did first nobody is told: the line was lost behind it."""
+
+    heard = False
+
+    async def delete(self, scope: str, kind: str, name: str) -> bool:
+        gone = await super().delete(scope, kind, name)
+        if not self.heard:
+            self.heard = True
+            raise StorageUnavailable("server closed the connection unexpectedly")
+        return gone
+
+
+async def test_what_was_forgotten_by_a_call_that_the_database_did_not_answer_was_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agent_core.tools.registry.STORAGE_SECONDS", 0.0)
+    shelf = Unheard()
+    await Remember(shelf).run({"text": "Rex", "name": "dog"}, context())
+    forget = Forget(shelf)
+    put_down = await forget.prepare({"name": "dog"}, context())
+    said = await ToolRegistry([forget]).run(
+        Runnable(forget.spec, {"name": "dog"}), replace(context(), intention=put_down)
+    )
+    assert (said.status, said.text) == (ToolStatus.OK, "Forgot 'dog'.")
+
+
+@pytest.mark.parametrize("name", ["my dog", "my  dog ", "my\ndog"])
+async def test_what_was_remembered_is_forgotten_by_the_name_it_was_remembered_by(name: str):
+    shelf = Shelf()
+    await Remember(shelf).run({"text": "Rex", "name": name}, context())
+    put_down = await Forget(shelf).prepare({"name": name}, context())
+    assert (await Forget(shelf).run({"name": name}, replace(context(), intention=put_down))).text == "Forgot 'my dog'."
+    assert not shelf.kept
 
 
 async def test_remembering_twice_keeps_one():
