@@ -204,7 +204,7 @@ def access_list(config_file: Path | None) -> None:
 @click.argument("code")
 @click.pass_obj
 def access_approve(config_file: Path | None, code: str) -> None:
-    """Let somebody in, by the CODE that the bot has shown them (or by their id)."""
+    """Let somebody in, by the CODE that the bot has shown them (or by their id, or ACCOUNT/PERSON)."""
     guarded(lambda: _access(config_file, "approve", code))
 
 
@@ -212,7 +212,7 @@ def access_approve(config_file: Path | None, code: str) -> None:
 @click.argument("person")
 @click.pass_obj
 def access_revoke(config_file: Path | None, person: str) -> None:
-    """Shut somebody out, by their id."""
+    """Shut somebody out, by their id (or ACCOUNT/PERSON)."""
     guarded(lambda: _access(config_file, "revoke", person))
 
 

@@ -98,14 +98,24 @@ async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[
     hide = redactor_of(config)
     texts = {name: text if name == JOURNAL else hide.redact(text).replace(home, "~") for name, text in files.items()}
     try:
-        with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(_archive(texts))
+        put_new(to, _archive(texts))
     except OSError as error:
         raise CannotBundle(f"{to} cannot be written: {error.strerror}. It must not exist yet.") from error
     return (
         f"Wrote {to}: {', '.join(sorted(texts))}.\nNo secret and no word of the conversation is in it. "
         f"Look at it with: outspoken replay --file {to}"
     )
+
+
+def put_new(to: Path, data: bytes) -> None:
+    """Make a file, for its owner only; if it cannot be written whole, none of it stays. Raises OSError, also if one is there."""
+    handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+    except BaseException:
+        to.unlink(missing_ok=True)
+        raise
 
 
 def export_text(file: Path) -> str:

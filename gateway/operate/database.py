@@ -94,13 +94,13 @@ async def checked(config: Config, paths: Paths, *, thorough: bool) -> list[Findi
         raise CannotOpen(_none_there(seen.shown, runs=holder != 0))
     findings = [judged_schema(seen, runs=holder != 0)]
     findings += await _judged_shape(seen, where)
-    findings += judged_soundness(seen.shown, await check(where, thorough=thorough), thorough=thorough)
+    findings += judged_soundness(seen, await check(where, thorough=thorough), thorough=thorough)
     if seen.revision == seen.newest and all(one.level.value in ("ok", "note") for one in findings):
         runs = holder != 0
         async with open_reads(where) as reads:
             aside = await reads.asides.all()
             lying = 0 if runs else len(await reads.deliveries.lying())
-        findings += judged_asides(aside)
+        findings += judged_asides(seen, aside)
         if runs:
             findings.append(
                 note("database.deliveries", "What is being delivered was not looked at: a gateway may be running.")
@@ -120,15 +120,18 @@ async def pages(config: Config, paths: Paths) -> Seen:
         seen = await look(where)
         if seen.revision != seen.newest:
             return Seen(())  # whether there is one, and of which schema, is said by others
-        findings = judged_soundness(seen.shown, await check(where), thorough=False)
+        findings = judged_soundness(seen, await check(where), thorough=False)
+    except CannotOpen:
+        return Seen(())  # why it cannot be opened is said by others
+    try:
         if all(one.level is not Severity.PROBLEM for one in findings):
             findings += await _judged_shape(seen, where)
         async with open_reads(where) as reads:
-            findings += judged_asides(await reads.asides.all())
+            findings += judged_asides(seen, await reads.asides.all())
     except CannotOpen:
-        return Seen(())  # why it cannot be opened is said by others
+        pass  # said by others
     except StorageUnavailable as error:
-        return Seen((problem("database.damage", f"The database could not be looked through: {error}", DAMAGED_FIX),))
+        findings.append(problem("database.damage", f"The database could not be looked through: {error}", _fix(seen)))
     return Seen(tuple(findings))
 
 
@@ -148,13 +151,13 @@ async def _judged_shape(seen: DatabaseSeen, where: str | Path) -> list[Finding]:
     )
 
 
-def judged_asides(found: Sequence[Aside]) -> list[Finding]:
+def judged_asides(seen: DatabaseSeen, found: Sequence[Aside]) -> list[Finding]:
     """What was set aside."""
     if not found:
         return []
     named = ", ".join(f"{one.key} ({one.session})" for one in found[:5])
     what = f"{len(found)} conversation(s) were set aside, because they cannot be read: {named}. A new one was begun in the chat of each."
-    return [warning("database.aside", what, DAMAGED_FIX)]
+    return [warning("database.aside", what, _fix(seen))]
 
 
 CHANGED_FIX = (
@@ -165,6 +168,16 @@ DAMAGED_FIX = (
     "Keep a copy of the file, look at the disk, and restore a backup (outspoken db restore), or run SQLite's '.recover' on the copy. "
     "outspoken status says whether the gateway takes messages meanwhile."
 )
+
+SERVER_FIX = (
+    "Look at the disk and at the log of the PostgreSQL server, and keep a copy of its data directory, made while it is stopped. Then put a backup back "
+    "(outspoken db restore says how). outspoken status says whether the gateway takes messages meanwhile."
+)
+
+
+def _fix(seen: DatabaseSeen) -> str:
+    """What to do about what cannot be read."""
+    return DAMAGED_FIX if seen.file is not None else SERVER_FIX
 
 
 def _none_there(shown: str, *, runs: bool) -> str:
@@ -190,14 +203,14 @@ def judged_schema(seen: DatabaseSeen, *, runs: bool) -> Finding:
     return note("database.schema", what, "The next start of the gateway upgrades it.")
 
 
-def judged_soundness(shown: str, found: Soundness, *, thorough: bool) -> list[Finding]:
+def judged_soundness(seen: DatabaseSeen, found: Soundness, *, thorough: bool) -> list[Finding]:
     """What a look at the pages amounts to."""
     findings: list[Finding] = []
     if found.complaints:
         named = "; ".join(found.complaints[:3])
         more = f", and {len(found.complaints) - 3} more" if len(found.complaints) > 3 else ""
-        what = f"{shown} is damaged in {', '.join(found.broken)}: {named}{more}."
-        findings.append(problem("database.damage", what, DAMAGED_FIX))
+        what = f"{seen.shown} is damaged in {', '.join(found.broken)}: {named}{more}."
+        findings.append(problem("database.damage", what, _fix(seen)))
     if found.not_looked:
         findings.append(note("database.damage", found.not_looked))
     elif not found.complaints and found.tables:

@@ -35,7 +35,7 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
             return [access.table_of(row) for row in await everybody_of(store, people)]
         now = clock.now_ms()
         if verb == "approve":
-            found = access.by_code(people, who, now) or next((row for row in people if row.person == who), None)
+            found = access.to_approve(people, who, now)
         else:
             try:
                 found = access.to_revoke(await everybody_of(store, people), who)

@@ -5,7 +5,6 @@ Reading only: it runs beside a gateway as well as without one. What agrees and w
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
@@ -46,7 +45,7 @@ from gateway.config.model import Model
 from gateway.config.paths import Paths
 from gateway.config.reading import redactor_of
 from gateway.config.sections import Config, Guardrails, Recovery, Tools
-from gateway.operate.bundle import NoExport, export_text
+from gateway.operate.bundle import NoExport, export_text, put_new
 from gateway.version import program_version
 
 MOST_LINES = 60
@@ -167,8 +166,7 @@ def _export(to: Path, source: Source, *, show_text: bool) -> str:
     turn = source.name.removeprefix("Turn ")
     text = dump(Head(turn, program_version(), source.exit, hidden, parts_at), rows)
     try:
-        with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+        put_new(to, text.encode())
     except OSError as error:
         raise CannotReplay(f"{to} cannot be written: {error.strerror}. It must not exist yet.") from error
     words = f"Wrote {len(rows)} rows of {source.name} to {to}."

@@ -171,13 +171,22 @@ def account_and_person(words: str) -> tuple[str, str] | None:
     return (account, person) if account and slash and person else None
 
 
+def to_approve(people: Sequence[PersonRow], who: str, now: int) -> PersonRow | None:
+    """Who is meant by a code that is still valid, an id, or ACCOUNT/ID; None if nobody."""
+    return by_code(people, who, now) or next((row for row in people if who.strip() in _ids_of(row)), None)
+
+
+def _ids_of(row: PersonRow) -> tuple[str, str]:
+    return row.person, f"{row.account}/{row.person}"
+
+
 class LetInElsewhere(Exception):
     """A key or a proxy lets them in, so nothing here shuts them out; the words say what does."""
 
 
 def to_revoke(people: Sequence[PersonRow], who: str) -> PersonRow | None:
     """Who is meant by an id, or ACCOUNT/ID; None if nobody. Raises `LetInElsewhere`."""
-    found = [row for row in people if who.strip() in (row.person, f"{row.account}/{row.person}")]
+    found = [row for row in people if who.strip() in _ids_of(row)]
     here = next((row for row in found if row.account != API_ACCOUNT), None)
     if found and here is None:
         raise LetInElsewhere(

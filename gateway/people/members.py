@@ -215,9 +215,7 @@ class Members:
     async def approve(self, code_or_id: str, by: str) -> PersonRow | None:
         """Let in who was shown this code, or has this id. None if there is nobody."""
         now = self._clock.now_ms()
-        people = self.people()
-        found = access.by_code(people, code_or_id, now)
-        found = found or next((row for row in people if row.person == code_or_id.strip()), None)
+        found = access.to_approve(self.people(), code_or_id, now)
         if found is None:
             return None
         row = access.approved(found, by, now)

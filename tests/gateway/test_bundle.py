@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import stat
 import tarfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from gateway.config.paths import Paths, find_paths
 from gateway.config.reading import load, secret_values
 from gateway.config.sections import Config
 from gateway.operate import bundle
-from gateway.operate.bundle import CannotBundle, NoExport, export_text, shown_config, write
+from gateway.operate.bundle import CannotBundle, NoExport, export_text, put_new, shown_config, write
 from gateway.operate.replay import CannotReplay, ReplayRequest, run
 from tests.gateway.test_explain import SECRET_WORDS, answered, part
 from tests.store.support import opened
@@ -142,3 +143,20 @@ def test_of_an_archive_no_more_is_unpacked_than_an_export_has(
             export_text(file)
     else:
         assert export_text(file) == "x" * size
+
+
+def test_of_what_has_no_room_nothing_stays(tmp_path: Path) -> None:
+    """Half an archive is none, and would be in the way of the next."""
+    to = tmp_path / "one"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OSError, match="large"):
+            put_new(to, bytes(100_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not to.exists()
+    put_new(to, b"whole")
+    with pytest.raises(FileExistsError):
+        put_new(to, b"another")
+    assert to.read_bytes() == b"whole"

@@ -28,6 +28,7 @@ from gateway.people.access import (
     revoked,
     rules,
     standing,
+    to_approve,
     to_revoke,
 )
 from gateway.people.routing import Command, GroupRules, Ignore, RespondWhen, WordsForAgent, meaning, session_of, spoken
@@ -159,6 +160,14 @@ def test_a_code_lets_in_while_it_lives() -> None:
     )
     assert by_code([row], code, 5_000) is None
     assert by_code([row], "", 4_000) is None
+
+
+def test_who_asked_two_bots_is_let_in_at_the_one_that_is_named() -> None:
+    here = PersonRow("telegram/1", "7", PersonState.REFUSED, "Ada")
+    there = PersonRow("telegram/2", "7", PersonState.REFUSED, "Ada")
+    assert to_approve([here, there], " telegram/2/7 ", 0) == there
+    assert to_approve([here, there], "7", 0) == here
+    assert to_approve([here, there], "telegram/3/7", 0) is None
 
 
 @given(st.lists(st.integers(0, 30_000), max_size=60), st.integers(1, 10))

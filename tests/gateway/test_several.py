@@ -278,6 +278,9 @@ def test_gateways_are_alike_whatever_their_secrets_and_folders_are_and_unlike_by
     same = told()
     assert told(model={"name": "m", "api_key": "another", "fallbacks": []}) == same
     assert told(server={"public_url": "https://a.example"}) == same
+    hook = {"name": "builds", "prompt": "Say it.", "session": "builds", "secrets": ["whsec_" + "A" * 43 + "="]}
+    here, there = ({"entries": [hook | {"secret_files": [f"{place}/hook.secret"]}]} for place in "ab")
+    assert told(hooks=here) == told(hooks=there) != same
     other = told(model={"name": "n", "api_key": "one", "fallbacks": []})
     assert {section for section in same if other[section] != same[section]} == {"model"}
     without = told(model={"name": "m", "fallbacks": []})

@@ -113,6 +113,10 @@ def test_a_gateway_of_which_nobody_can_read_what_it_serves_is_there_all_the_same
             TRIGGER,
             "it has the trigger skips of inbox",
         ),
+        (f"{TRIGGER}; ALTER TABLE inbox ENABLE REPLICA TRIGGER skips", ""),
+        (f"CREATE TABLE theirs (id int); {TRIGGER}".replace("ON inbox", "ON theirs"), ""),
+        ("ALTER TABLE turns ADD dba bigint GENERATED ALWAYS AS IDENTITY", ""),
+        ("ALTER TABLE turns ADD dba bigint NOT NULL GENERATED ALWAYS AS (number + 1) STORED", ""),
     ],
 )
 async def test_what_somebody_else_changed_of_a_servers_tables_is_named(postgres: str, done: str, told: str) -> None:

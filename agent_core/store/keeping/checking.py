@@ -31,7 +31,7 @@ MOST = 100
 """Complaints that are kept."""
 NO_AMCHECK = (
     "PostgreSQL was not looked at page by page: its extension amcheck is not installed in this database, or this user may not use it "
-    "(CREATE EXTENSION amcheck, as a superuser)."
+    "(CREATE EXTENSION amcheck, as a superuser; ALTER EXTENSION amcheck UPDATE, if it is of an older version)."
 )
 
 
@@ -139,10 +139,18 @@ def _lines(ask: Callable[[], list[tuple[str]]]) -> list[str]:
 
 
 _INDEXES = (
-    "SELECT x.indrelid::regclass::text, c.oid FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
-    "JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'btree' AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname"
+    "SELECT x.indrelid::regclass::text, c.oid FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid JOIN pg_am a ON a.oid = c.relam "
+    "WHERE a.amname = 'btree' AND c.relkind = 'i' AND x.indisvalid AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname"
 )
-_TABLES = "SELECT relname, oid FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY c.relname"
+_TABLES = "SELECT relname, oid FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY relname"
+_AMCHECK = "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'amcheck'"
+"""In which schema it is."""
+_CANNOT = ("42501", "42883")
+"""What PostgreSQL calls it that this user may not, and that there is no such function: of a server that was upgraded, amcheck may be older."""
+_OTHER_KIND = "0A000"
+"""A table of another program that keeps it in a way of its own."""
+_DAMAGE = ("XX", "58")
+"""Classes of what a look at damaged pages raises. Whatever else is raised says nothing of them: a table that is held, a connection that is lost."""
 
 
 async def _postgres(place: PostgresPlace) -> Soundness:
@@ -157,21 +165,27 @@ async def _postgres(place: PostgresPlace) -> Soundness:
 
 
 async def _amcheck(conn: AsyncConnection) -> Soundness:
-    there = (await conn.exec_driver_sql("SELECT 1 FROM pg_extension WHERE extname = 'amcheck'")).first()
-    if there is None:
+    schema = (await conn.exec_driver_sql(_AMCHECK)).scalar()
+    if schema is None:
         return Soundness(not_looked=NO_AMCHECK)
     found: list[str] = []
     broken: list[str] = []
     tables = [(str(name), int(oid)) for name, oid in map(tuple, (await conn.exec_driver_sql(_TABLES)).all())]
     indexes = [(str(name), int(oid)) for name, oid in map(tuple, (await conn.exec_driver_sql(_INDEXES)).all())]
-    looks = [(name, oid, "SELECT msg FROM verify_heapam($1::oid::regclass)") for name, oid in tables]
-    looks += [(table, oid, "SELECT bt_index_check($1::oid::regclass)::text") for table, oid in indexes]
+    heap = f"SELECT msg FROM {schema}.verify_heapam($1::oid::regclass)"  # noqa: S608 - PostgreSQL has quoted it
+    looks = [(name, oid, heap) for name, oid in tables]
+    looks += [(table, oid, f"SELECT {schema}.bt_index_check($1::oid::regclass)::text") for table, oid in indexes]
     for table, oid, query in looks:
         try:
             complaints = [str(row[0]) for row in (await conn.exec_driver_sql(query, (oid,))).all() if row[0]]
         except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) == "42501":  # it may not
+            state = str(getattr(error.orig, "sqlstate", None) or "")
+            if state in _CANNOT:
                 return Soundness(tuple(found), NO_AMCHECK, len(tables), tuple(broken))
+            if state == _OTHER_KIND:
+                continue
+            if not state.startswith(_DAMAGE):
+                raise
             complaints = [in_words(error)]
         if complaints:
             broken.append(table)
