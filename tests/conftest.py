@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import os
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 
 from hatch_build import compile_catalogues
@@ -247,3 +249,8 @@ def evenly(few: list[list[pytest.Item]], many: list[list[pytest.Item]]) -> list[
             placed += 1
         merged.append(unit)
     return [*merged, *few[placed:]]
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The loop that serves is the one that is tested: uvloop's timers and transports differ from Python's own."""
+    return {"uvloop": uvloop.new_event_loop}

@@ -21,7 +21,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from aiohttp import web
 
@@ -298,10 +298,11 @@ class Script:
 # --- the door ---
 
 
-def cut(transport: asyncio.Transport | asyncio.BaseTransport | None, *, clean: bool = False) -> None:
+def cut(given: asyncio.BaseTransport | None, *, clean: bool = False) -> None:
     """End a connection at once: by a reset, or in good order (`clean`)."""
-    if not isinstance(transport, asyncio.Transport):
+    if given is None:
         return
+    transport = cast("asyncio.Transport", given)  # uvloop's is none by name
     if clean:
         transport.close()
         return
