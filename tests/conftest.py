@@ -252,5 +252,6 @@ def evenly(few: list[list[pytest.Item]], many: list[list[pytest.Item]]) -> list[
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """The loop that serves is the one that is tested: uvloop's timers and transports differ from Python's own."""
-    return {"uvloop": uvloop.new_event_loop}
+    """With TESTS_LOOP=uvloop, the loop that serves, whose timers and transports differ from Python's own (`make soak`)."""
+    served_by = os.environ.get("TESTS_LOOP", "asyncio")
+    return {served_by: uvloop.new_event_loop if served_by == "uvloop" else asyncio.new_event_loop}

@@ -136,7 +136,7 @@ async def test_files_that_clients_bring_along_are_read_once_and_each_by_what_is_
     async def read(data: bytes, name: str, mime: str, owner: object) -> Any:
         del mime, owner
         asked.append(name)
-        return SimpleNamespace(about="a text", text=data.decode(), native=False)
+        return SimpleNamespace(about="a text", text=data.decode(), native=False, why="")
 
     files = EnclosedFiles(None, cast("Any", SimpleNamespace(read=read)))
     texts = [(await files._known(Enclosed("a.txt", "", data)))[0].text for data in (b"one", b"two", b"one")]

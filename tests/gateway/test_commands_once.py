@@ -79,7 +79,10 @@ class Found:
         self.carrying = Carrying()
         store = SimpleNamespace(inbox=SimpleNamespace(one=one))
         accepting = SimpleNamespace(store=store, coming=on_its_way)
-        members = SimpleNamespace(accounts=("telegram/1",), standing_of=gives(standing), rules_of=gives(GroupRules()))
+        members = SimpleNamespace(
+            accounts=("telegram/1",), standing_of=gives(standing), rules_of=gives(GroupRules()),
+            directory=SimpleNamespace(changing=gives(None)),
+        )  # fmt: skip
         self.intake = CommandIntake(
             cast("Any", accepting), cast("Any", members), cast("Any", self.carrying), cast("Any", None)
         )
