@@ -146,6 +146,8 @@ class Incoming:
         self._refused = refused
         self._begun: dict[str, None] = {}
         """Conversations that are stored, so that their messages need not ask."""
+        self._latest = ("", "")
+        """The message that was refused last (account, key): one that is offered once more at once, to be told in its person's language, is one refusal."""
 
     async def admit(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
         """What a message counts for by the day. Whether there is room is decided where it is stored: one that is there has its answer."""
@@ -188,6 +190,9 @@ class Incoming:
         """What is said of a message that the day has no room for."""
         kind = QuotaKind(error.scope.removeprefix(DAILY).partition(":")[0])
         full = Full(kind, error.used, error.limit, error.adding)
-        self._refused(whose_share(inbound), full)
+        message = (inbound.account, inbound.platform_key)
+        if message != self._latest:
+            self._refused(whose_share(inbound), full)
+        self._latest = message
         seconds = 600 if full.kind is QuotaKind.WHOLE else (DAY_MS - now % DAY_MS) // 1000
         return NotAccepted(for_person(full), NotAcceptedCode.QUOTA, max(1, seconds))
