@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
-from agent_core.messages import THOUGHTS, Message
+from agent_core.messages import THOUGHTS, Message, tells
 from agent_core.turn.effects import CallModel
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import AssistantItem, Item, ToolItem
@@ -69,6 +69,7 @@ def over(items: Sequence[Item], since: int) -> int:
             return end
         elif isinstance(item, AssistantItem):
             open_calls.update(call.call for call in item.calls)
-            if not at or not isinstance(items[at - 1], AssistantItem):  # else both are told as one
+            alone = not at or not isinstance(items[at - 1], AssistantItem)  # else both are told as one
+            if alone and (item.calls or tells(item.text)):  # one that says nothing is not told
                 end = at
     return end

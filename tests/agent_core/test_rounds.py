@@ -34,10 +34,12 @@ def back(call: str) -> ToolItem:
 
 LATE = [said("a"), PersonItem(InputMessage(content="and?")), said("b"), back("a"), back("b"), said("c")]
 SEEN = [said("a"), back("a"), PersonItem(InputMessage(content=PICTURE)), said("b"), back("b")]
+MUTE = [said("a"), back("a"), AssistantItem("", (), {"text": "hm"}), PersonItem(InputMessage(content="and?"))]
 BETWEEN: st.SearchStrategy[Item] = st.one_of(
     st.builds(PersonItem, st.builds(InputMessage, content=st.sampled_from(["and?", "so", PICTURE]))),
     st.just(AdviceItem(Advice.SMALLER_PIECES)),
     st.just(AssistantItem("well")),
+    st.just(AssistantItem("", (), {"text": "hm"})),
 )  # fmt: skip
 
 
@@ -82,6 +84,7 @@ def opened(asked: Json = "look") -> Standing:
 )
 @example([], LATE, [4], False, "", None)
 @example([], SEEN, [], False, "", None)
+@example([], MUTE, [], False, "", None)
 def test_what_is_over_and_what_came_behind_it_are_the_whole(
     past: list[Message], items: list[Item], looks: list[int], other: bool, partial: str, advice: Advice | None
 ):
