@@ -293,6 +293,21 @@ def test_this_process_is_found_as_a_listener() -> None:
     assert listener_of(free_port()) is None
 
 
+def test_whoever_listens_is_found_though_files_of_theirs_go_meanwhile(tmp_path: Path) -> None:
+    files = tmp_path / "12" / "fd"
+    files.mkdir(parents=True)
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "tcp").write_text(
+        "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 99 1\n"
+    )
+    (tmp_path / "12" / "comm").write_text("nginx\n")
+    for number in range(20):
+        (files / str(number)).write_bytes(b"")  # no link any more
+    (files / "7").unlink()
+    (files / "7").symlink_to("socket:[99]")
+    assert listener_of(0x1F90, tmp_path) == (12, "nginx")
+
+
 @pytest.mark.parametrize(
     ("failure", "url", "who", "holder", "level"),
     [

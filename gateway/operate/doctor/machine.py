@@ -242,11 +242,19 @@ def listener_of(port: int, proc: Path = PROC) -> tuple[int, str] | None:
         return None
     for folder in proc.glob("[0-9]*"):
         try:
-            if any(str(link.readlink()) in sockets for link in (folder / "fd").iterdir()):
+            if any(_leads_to(link) in sockets for link in (folder / "fd").iterdir()):
                 return int(folder.name), (folder / "comm").read_text("utf-8", "replace").strip()
         except OSError:  # another user's, or gone by now
             continue
     return None
+
+
+def _leads_to(link: Path) -> str:
+    """Where a link leads; empty if it is gone by now, which says nothing of the others."""
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""
 
 
 def listening_inodes(table: str, port: int) -> set[str]:
