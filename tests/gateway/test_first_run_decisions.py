@@ -303,9 +303,12 @@ def test_whoever_listens_is_found_though_files_of_theirs_go_meanwhile(tmp_path: 
     (tmp_path / "12" / "comm").write_text("nginx\n")
     for number in range(20):
         (files / str(number)).write_bytes(b"")  # no link any more
-    (files / "7").unlink()
-    (files / "7").symlink_to("socket:[99]")
-    assert listener_of(0x1F90, tmp_path) == (12, "nginx")
+    for which in map(str, range(20)):  # in whatever order a folder is read
+        (files / which).unlink()
+        (files / which).symlink_to("socket:[99]")
+        assert listener_of(0x1F90, tmp_path) == (12, "nginx")
+        (files / which).unlink()
+        (files / which).write_bytes(b"")
 
 
 @pytest.mark.parametrize(
