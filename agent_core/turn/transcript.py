@@ -203,9 +203,8 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             else:
                 strays.append(message)
             continue
-        if (
-            open_calls and role == "assistant" and _goes_on(messages[position:], open_calls)
-        ):  # one reply, in several messages
+        one_reply = bool(open_calls) and role == "assistant" == merged[-1].get("role")  # none of its results has come
+        if one_reply and _goes_on(messages[position:], open_calls):  # in several messages
             merged[-1] = _joined(merged[-1], _readable(message))
             open_calls = dict.fromkeys(call_ids(merged[-1]))
             continue

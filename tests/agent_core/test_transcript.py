@@ -172,6 +172,7 @@ message = st.one_of(
 
 @given(st.lists(message, max_size=12))
 @example([person("go"), result("d"), person("on"), assistant("", ["a"]), result("b"), result("a")])
+@example([assistant("", ["a", "b"]), result("a"), assistant("0", []), result("b")])
 def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: list[Message]):
     fixed = repaired(messages)
     assert problems(fixed) == []
