@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import gzip
 import ssl
 import sys
@@ -355,6 +356,8 @@ async def test_a_connection_that_is_lost_in_frames_breaks(monkeypatch: pytest.Mo
         await writer.drain()
         await asyncio.sleep((20 if reset else 1) * FRAME_SECONDS)
 
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["message"]))
     async with answered(serve) as line, body_of(line) as body:
         assert await body.next() == b"first"
         frame = Frame()
@@ -365,6 +368,8 @@ async def test_a_connection_that_is_lost_in_frames_breaks(monkeypatch: pytest.Mo
         assert not frame.came
         with pytest.raises(TransportBroke):
             await body.next()
+    gc.collect()
+    assert not complaints, "it is heard by whoever reads, and by nobody else"
 
 
 async def test_what_fails_in_a_frame_fails_in_the_task_and_nothing_is_taken_behind_it() -> None:
