@@ -188,9 +188,9 @@ def test_who_refuses_them_gets_none() -> None:
 
 def test_what_does_not_fit_takes_along_what_stood_beside_it() -> None:
     small = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
-    assert {"beside", "calls"} <= set(kept(small, call(**small)))
+    assert {"beside", "calls"} <= set(kept(small, call(0, **small)))
     large = {"type": "thinking", "thinking": "x" * KEPT_BYTES, "signature": "s"}
-    assert kept(small, call(**small), {"thinking_blocks": [large]}) == {}
+    assert kept(small, call(0, **small), {"thinking_blocks": [large]}) == {}
 
 
 def test_too_much_is_left_out_whole() -> None:
