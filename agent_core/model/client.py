@@ -144,7 +144,7 @@ class ModelClient:
             await line.aclose()
 
     async def model_names(self) -> dict[str, str]:
-        """For each endpoint without a configured model: the first model that it lists (asked once, within 5 s).
+        """For each endpoint without a configured model: the first model of its list that may answer (asked once, within 5 s).
 
         An endpoint that cannot be asked now gets the name ``default`` for the time being, and is asked again in a minute.
         """

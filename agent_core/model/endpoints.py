@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import date
 from urllib.parse import urlsplit
@@ -11,6 +12,12 @@ from agent_core.jsonvalue import Json
 from agent_core.model.knownbad import ROWS, KnownBad, avoiding, concerns
 from agent_core.records import dataclass
 from agent_core.settings import Route
+from agent_core.text.patterns import late
+
+_NO_TALKERS = late(
+    r"embed|rerank|minilm|\bbge\b|whisper|transcribe|\btts\b|moderation|dall-e|gpt-image|\bsora\b", re.IGNORECASE
+)
+"""Names of models that embed, rank, hear, speak or draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,13 @@ def label_of(base_url: str) -> str:
     parts = urlsplit(base_url)
     host = parts.hostname or "endpoint"
     return f"{host}:{parts.port}" if parts.port else host
+
+
+def first_to_talk(names: Iterable[str]) -> str:
+    """The first of these models that may answer in words: servers list all that they have, and Ollama what was fetched last first, which may be one that
+    only embeds. The first of all where there is no other; empty where there is none."""
+    listed = [name for name in names if name]
+    return next((name for name in listed if not _NO_TALKERS.search(name)), next(iter(listed), ""))
 
 
 def chain(endpoints: Sequence[Endpoint], names: Mapping[str, str]) -> tuple[Route, ...]:

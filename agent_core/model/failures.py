@@ -8,6 +8,7 @@ of gateways) put the true answer as JSON into a text of theirs: it is unwrapped,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 
 import orjson
 
@@ -77,6 +78,8 @@ _GENERIC = late(
     r"^(?:provider returned error|upstream (?:request failed|error).{0,20}|bad request|error|unknown error|none)?\.?$"
 )
 """A wrapper's words that say nothing: what they wrap is read in their place."""
+_PHRASES = frozenset(one.phrase.lower() for one in HTTPStatus if one >= 400)
+"""Names of statuses, which many servers put beside what they mean."""
 _PLACE = late(
     r"\b(?P<list>messages|contents|input)(?P<open>\W{1,4}|\[)(?P<message>\d{1,5})\b(?! tokens)(?:\W{1,4}(?:content|parts)\W{1,4}(?P<part>\d{1,4})\b)?"
     r"|\bmessage (?:at |number )?(?:index |position )?(?P<index>\d{1,5})\b"
@@ -115,8 +118,12 @@ class _Said:
     @property
     def message(self) -> str:
         """The innermost words that say something."""
-        telling = [m for m in self.messages if not _GENERIC.match(m.strip().lower())]
+        telling = [m for m in self.messages if not _says_nothing(m.strip().lower())]
         return telling[-1] if telling else next(iter(self.messages), "")
+
+
+def _says_nothing(words: str) -> bool:
+    return words.rstrip(".") in _PHRASES or _GENERIC.match(words) is not None
 
 
 def rejection(status: int, body: Json) -> Rejection:

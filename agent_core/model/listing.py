@@ -11,7 +11,7 @@ import orjson
 from typing_extensions import override
 
 from agent_core.jsonvalue import Json
-from agent_core.model.endpoints import Endpoint
+from agent_core.model.endpoints import Endpoint, first_to_talk
 from agent_core.model.reach import Theirs
 from agent_core.model.stream.bodies import ERROR, PACKED, WHOLE, bounded
 from agent_core.model.transport import trusted
@@ -20,7 +20,7 @@ SECONDS = 5.0
 
 
 async def first_model(endpoint: Endpoint) -> str:
-    """The first model that it lists; empty if the list is none. Raises `TransportBroke`, `openai.APIStatusError`, `orjson.JSONDecodeError`."""
+    """The first model of its list that may answer in words; empty if the list is none. Raises `TransportBroke`, `openai.APIStatusError`, `orjson.JSONDecodeError`."""
     with Theirs(openai.APIStatusError):
         http = openai.DefaultAioHttpClient(
             timeout=SECONDS, follow_redirects=False, verify=trusted(), event_hooks={"response": [_bound]}
@@ -38,9 +38,8 @@ async def first_model(endpoint: Endpoint) -> str:
             )
     body: Json = orjson.loads(page.content)
     data = body.get("data") if isinstance(body, dict) else None
-    first = data[0] if isinstance(data, list) and data else None
-    name = first.get("id") if isinstance(first, dict) else None
-    return name if isinstance(name, str) else ""
+    found = [one.get("id") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    return first_to_talk(name for name in found if isinstance(name, str))
 
 
 async def _bound(response: httpx2.Response) -> None:

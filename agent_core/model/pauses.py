@@ -137,7 +137,7 @@ def _delay(value: Json) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value) if math.isfinite(value) else None
+        return float(value) if abs(value) <= MOST_SECONDS else None  # a number of any length is one in JSON
     if isinstance(value, dict):  # google.protobuf.Duration spelt out
         value = value.get("seconds")
         return _delay(value)

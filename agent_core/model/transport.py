@@ -68,7 +68,7 @@ class RequestNotTaken(Exception):
         super().__init__(f"HTTP {status}")
         self.status = status
         self.body = body
-        """What it says: of JSON with an ``error`` that alone, else all of it; text where it is no JSON."""
+        """What it says: of JSON with an object as its ``error`` that alone, else all of it; text where it is no JSON."""
         self.headers = headers
 
 
@@ -346,13 +346,14 @@ class _InFrames:
         self._answer.go_on()
         self.over.set_result(None)
 
-    def _came(self, _: asyncio.Future[None]) -> None:
+    def _came(self, change: asyncio.Future[None]) -> None:
         """Something is here that no frame had found."""
-        if self.over.done():
-            return
-        if data := self._answer.come(self._most):
+        if not self.over.done() and (data := self._answer.come(self._most)):
             self._taken(data)
-        else:
+            return
+        if not change.cancelled():
+            change.exception()  # the body has it too, for the task; of one that nobody takes out the loop complains
+        if not self.over.done():
             self._leave()
 
     def _taken(self, data: bytes) -> None:
@@ -529,7 +530,8 @@ async def _taken(response: HttpAnswer) -> None:
     said: Json = text
     with contextlib.suppress(ValueError, RecursionError):
         said = cast("Json", json.loads(text))
-    body = said.get("error", said) if isinstance(said, dict) else said
+    inner = said.get("error") if isinstance(said, dict) else None
+    body = inner if isinstance(inner, dict | list) else said  # a text is a title: what is meant may stand beside it
     raise RequestNotTaken(response.status, body, dict(response.headers.items()))
 
 

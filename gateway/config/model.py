@@ -139,7 +139,7 @@ class Model(Section):
     """The model, how long it is waited for, and what is tried when it fails."""
 
     name: str = Field(default="", examples=["gpt-5"])
-    """Name of the model. Empty: the endpoint is asked, and its first one is taken."""
+    """Name of the model. Empty: the endpoint is asked, and its first one that may answer is taken."""
     base_url: Annotated[Url, Usual(("OPENAI_BASE_URL",))] = Field(
         default="",
         description=f"Address of an OpenAI-compatible API. Empty: {OPENAI_URL} if there is a key, else the rehearsal model.",

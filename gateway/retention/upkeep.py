@@ -27,7 +27,7 @@ from agent_core.store.keeping import retaining
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.files.trees import below, remove_tree
-from agent_core.tools.files.writing import LEFT_OVER
+from agent_core.tools.files.workspace import LEFT_OVER
 
 log = structlog.get_logger("gateway")
 K = TypeVar("K")

@@ -92,6 +92,12 @@ class HttpTools:
     logins: Logins | None = None
     status: int = 0
     effects: list[str] = field(default_factory=list[str])
+    sessions: bool = False
+    """It speaks the protocol of before 2026, which has sessions."""
+    forgets: tuple[int, str] | None = None
+    """What it says to every request in a session that it had before this was set; it knows those that begin later."""
+    known: set[bytes] = field(default_factory=set[bytes])
+    gone: set[bytes] = field(default_factory=set[bytes])
     issuer: str = ""
     """What the authorization server says that it is, if it is not as the tools' server spells it."""
     _server: uvicorn.Server | None = None
@@ -115,6 +121,16 @@ class HttpTools:
             self._server.should_exit = True
             await self._task
             self._server = None
+
+    def forget(self, status: int, said: str) -> None:
+        """From now on no session is known that was begun before."""
+        self.forgets, self.gone = (status, said), set(self.known)
+
+    def _forgotten(self, scope: Any) -> bool:
+        session = _named(scope, b"mcp-session-id")
+        if session:
+            self.known.add(session)
+        return session in self.gone
 
     def _app(self) -> Any:
         base = f"http://127.0.0.1:{self.port}"
@@ -150,18 +166,28 @@ class HttpTools:
                 await JSONResponse(said)(scope, receive, send)
             elif self.status and scope["type"] == "http":
                 await Response("no", self.status)(scope, receive, send)
+            elif self.sessions and _named(scope, b"mcp-protocol-version").startswith(b"2026"):
+                await Response("no", 400)(scope, receive, send)
+            elif self._forgotten(scope) and self.forgets is not None:
+                status, said = self.forgets
+                kind = "application/json" if said.startswith("{") else "text/plain"
+                await Response(said, status, media_type=kind)(scope, receive, send)
             else:
                 await inner(scope, receive, send)
 
         return app
 
 
+def _named(scope: Any, header: bytes) -> bytes:
+    return dict(scope.get("headers", ())).get(header, b"")
+
+
 @asynccontextmanager
-async def http_tools(logins: Logins | None = None) -> AsyncGenerator[HttpTools]:
+async def http_tools(logins: Logins | None = None, *, sessions: bool = False) -> AsyncGenerator[HttpTools]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    tools = HttpTools(port, logins)
+    tools = HttpTools(port, logins, sessions=sessions)
     await tools.begin()
     try:
         yield tools

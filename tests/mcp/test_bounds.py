@@ -36,7 +36,7 @@ class Pieces(httpx2.AsyncByteStream):
 
 async def answered(
     status: int = 200, pieces: list[bytes] | None = None, kind: str = "application/json", *,
-    session: bool = False, login: bool = False, address: str = ADDRESS, method: str = "POST",
+    session: bool = False, login: bool = False, address: str = ADDRESS, method: str = "POST", configured: str = ADDRESS,
 ) -> tuple[McpLink, bytes, list[bytes]]:  # fmt: skip
     """What the link knows behind an answer, what of it was read, and what of it was left where it was."""
     left = list(pieces or [])
@@ -45,7 +45,7 @@ async def answered(
         return httpx2.Response(status, headers={"content-type": kind}, stream=Pieces(left))
 
     link, read = McpLink(), b""
-    watched = _Watched(httpx2.MockTransport(answer), link, MOST, ADDRESS, login=login)
+    watched = _Watched(httpx2.MockTransport(answer), link, MOST, configured, login=login)
     request = httpx2.Request(method, address, headers={"mcp-session-id": "s1"} if session else {})
     response = await watched.handle_async_request(request)
     stream = cast("httpx2.AsyncByteStream", response.stream)
@@ -87,6 +87,14 @@ async def test_what_a_status_means_for_the_connection(
     assert (elsewhere.over.is_set(), elsewhere.refused, elsewhere.failed) == (False, "", ""), (
         "whoever asked judges that"
     )
+
+
+@pytest.mark.parametrize("address", ["https://DESK.example/mcp", "https://desk.example:443/mcp"])
+async def test_an_address_is_the_same_however_it_is_spelt(address: str) -> None:
+    link, _, _ = await answered(404, session=True, configured=address)
+    assert link.over.is_set()
+    link, read, _ = await answered(pieces=[b"x"] * (MOST + 1), configured=address)
+    assert (len(read), bool(link.failed)) == (MOST, True)
 
 
 @pytest.mark.parametrize("status", [401, 403, 405, 500, 501, 503])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from base64 import b64encode
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from agent_core.tools.mcp import servers as servers_module
 from agent_core.tools.mcp import tool
 from agent_core.tools.mcp.calling import Silent
 from agent_core.tools.mcp.listed import Listing, ServerTool, written
+from agent_core.tools.mcp.server import ServerState, in_words
 from agent_core.tools.mcp.servers import McpServers, _digest, _file
 from agent_core.tools.mcp.terms import ServerTerms
 from agent_core.tools.mcp.tool import McpTool
@@ -160,3 +162,26 @@ async def test_of_two_lists_that_a_server_gave_quickly_the_latest_is_kept(
     await asyncio.wait(servers._keeping)
     later = McpServers([TERMS], ToolRegistry([]), tmp_path, FakeClock(), result_chars=100)
     assert dict(later.names["desk"]) == {"act": "desk__act"}
+
+
+async def test_a_turn_waits_for_a_server_that_nobody_knows_until_it_is_there_or_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_core.tools.mcp.servers.LEARN_SECONDS", 600)
+    terms = ServerTerms("gone", "gone__", (sys.executable, "-S", "-c", "raise SystemExit(3)"))
+    servers = McpServers([terms], ToolRegistry([]), tmp_path, SystemClock(), result_chars=5_000)
+    async with servers.running(), asyncio.timeout(60):
+        one = servers.servers["gone"]
+        while one.state is ServerState.RESTING:
+            await asyncio.sleep(0)
+        await servers.settled()
+        assert (one.state, "status 3" in one.why) == (ServerState.DOWN, True), one.why
+
+
+def test_of_several_reasons_the_first_that_says_something_is_told():
+    inner = ExceptionGroup("inner", [RuntimeError(), OSError("the disk is gone")])
+    assert in_words(ExceptionGroup("outer", [RuntimeError(), inner, OSError("and more")]), "desk") == "the disk is gone"
+    assert in_words(ExceptionGroup("outer", [inner.exceptions[0]]), "desk") == "RuntimeError"
+    assert in_words(ExceptionGroup("outer", [FileNotFoundError(2, "none")]), "desk").startswith(
+        "there is no program desk"
+    )

@@ -94,3 +94,14 @@ async def test_what_was_lost_is_told_with_the_key_only_if_something_may_have_beg
     assert reply.failed
     assert ("mine" in reply.text) is begun
     assert reply.structured["exit"] == ("unknown" if begun else "not_started")
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), [(401, "not_started"), (429, "not_started"), (500, "unknown"), (503, "unknown")]
+)
+async def test_a_refusal_says_that_nothing_has_begun_unless_the_gateway_had_trouble_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, status: int, told: str
+) -> None:
+    reply = await Gateway(monkeypatch, [GatewayRefused("No.", status)]).ask()
+    assert reply.failed
+    assert reply.structured["exit"] == told

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from agent_core.jsonvalue import Json
+from agent_core.limits.quotas import Amounts, QuotaKind
+from agent_core.limits.quotas import Full as FullOf
 from agent_core.ports import SystemClock
-from agent_core.tools.base import PreparedTool, Tool, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.base import NoRoom, PreparedTool, Tool, ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry
 from agent_core.tools.sandbox.ends import EndCause
+from agent_core.tools.sandbox.terms import SandboxKind
 from agent_core.tools.shell import commands as commands_module
 from agent_core.tools.shell.commands import ShellCommands, command_id
 from agent_core.tools.shell.record import BEGAN, OUTPUT, end_of
@@ -176,6 +181,53 @@ async def test_the_same_call_begins_one_command_whoever_carries_it_out(tmp_path:
             "t1", "1", "t1:1", tmp_path / "ws", "me", SystemClock(), print, {"place": "here"}, again=True
         )
         assert (await one.tools["run_command"].run({"script": "echo x >> ran"}, other)).status is ToolStatus.UNKNOWN
+        assert (tmp_path / "ws" / "ran").read_text() == "x\n"
+
+
+class Full:
+    """Implements `Space`: there is no room any more."""
+
+    @asynccontextmanager
+    async def hold(self, adding: Amounts, place: Path | None = None) -> AsyncGenerator[None]:
+        raise NoRoom(FullOf(QuotaKind.WORKSPACE, 10, 10, 1))
+        yield
+
+    async def left(self) -> Amounts:
+        return {QuotaKind.WORKSPACE: 0}
+
+    async def changed(self) -> None: ...
+
+
+async def test_a_command_that_has_filled_its_folder_is_told_with_its_end_when_its_call_is_carried_out_again(
+    tmp_path: Path,
+):
+    async with shell(tmp_path) as one:
+        first = await one.call("run_command", script="echo it was done")
+        context = ToolContext(
+            "t1", "1", "t1:1", tmp_path / "ws", "me", SystemClock(), print, {"place": one.commands.place}, again=True,
+            space=Full(),
+        )  # fmt: skip
+        checked = Runnable(one.tools["run_command"].spec, {"script": "echo it was done"})
+        assert (await one.registry.run(checked, context)).text == first.text
+        other = replace(context, key="t1:2")
+        assert "Nothing was written" in (await one.registry.run(checked, other)).text
+
+
+async def test_a_command_over_which_nothing_can_watch_is_not_run_and_not_said_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def none(folder: Path, kind: SandboxKind) -> NoReturn:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    async with shell(tmp_path) as one:
+        with monkeypatch.context() as patched:
+            patched.setattr(commands_module, "watching", none)
+            told = await one.call("run_command", script="echo x >> ran")
+        assert (told.status, "nothing was run" in told.text) == (ToolStatus.FAILED, True), told.text
+        assert "may have been done" not in told.text
+        looked = await one.call("read_output", "2", command=command_id("t1:1"))
+        assert "There is no command" in looked.text
+        assert (await one.call("run_command", again=True, script="echo x >> ran")).status is ToolStatus.OK
         assert (tmp_path / "ws" / "ran").read_text() == "x\n"
 
 

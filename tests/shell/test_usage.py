@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -45,3 +48,17 @@ def test_what_links_lead_to_does_not_count_and_a_closed_folder_does(tmp_path: Pa
     (inside / "closed").chmod(0)
     (inside / "link").symlink_to(outside)
     assert folder_use(inside, 100).files == 3
+
+
+async def test_more_processes_than_there_may_be_are_seen_to_be_more() -> None:
+    """Whoever looks compares their number with the limit: one that ended at it would find nobody over it."""
+    shell = await asyncio.create_subprocess_exec(
+        "sh", "-c", "sleep 60 & sleep 60 & sleep 60 & echo; wait", stdout=-1, start_new_session=True
+    )
+    try:
+        assert shell.stdout is not None
+        await shell.stdout.readline()
+        assert sorted(len(usage.family(shell.pid, most)) for most in (2, 3, 4, 100)) == [3, 4, 4, 4]
+    finally:
+        os.killpg(shell.pid, signal.SIGKILL)
+        await shell.wait()

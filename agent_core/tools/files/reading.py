@@ -18,6 +18,7 @@ from agent_core.text.shown import plain
 from agent_core.tools.base import ToolOutcome, ToolStatus
 from agent_core.tools.files.patterns import compiled
 from agent_core.tools.files.workspace import (
+    LEFT_OVER,
     FileMissing,
     PathRefused,
     elsewhere,
@@ -112,7 +113,7 @@ def _walk(
         with os.scandir(directory) as entries:
             here = sorted(entry.name for entry in islice(entries, MAX_NAMES))
         for name in here:
-            if name.endswith(".part"):
+            if LEFT_OVER.fullmatch(name):
                 continue
             try:
                 info = os.stat(name, dir_fd=directory, follow_symlinks=False)

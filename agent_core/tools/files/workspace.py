@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,10 @@ MAX_DEPTH = 32
 MAX_NAME_BYTES = 200
 ELSEWHERE = "files-are-elsewhere.txt"
 """Lies in a workspace whose conversation was run on another machine, and whose files from there are not here."""
+
+
+LEFT_OVER = re.compile(r"\.[0-9a-f]{16}\.part")
+"""What a file is called until it is whole. A process that is killed may leave it; a call that is begun again goes on with it."""
 
 
 class PathRefused(NotPossible):

@@ -18,7 +18,6 @@ import asyncio
 import fcntl
 import hashlib
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -60,8 +59,6 @@ EDIT_BYTES = 2_000_000
 APPEND_BYTES = 32 * 1024 * 1024
 """A file may be that large with what is appended. It is copied each time."""
 LOCK_SECONDS = 10.0
-LEFT_OVER = re.compile(r"\.[0-9a-f]{16}\.part")
-"""What a file is called until it is whole. A process that is killed may leave it; a call that is begun again goes on with it."""
 FOLDER_TRIES = 50
 """So often a folder is made again that others delete at the same moment."""
 TRIES = 5

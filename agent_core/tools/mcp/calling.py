@@ -1,6 +1,6 @@
 """What can become of a call to a server, and what is said of it. Pure.
 
-Law (tests/mcp/test_calling.py): a call with an effect that reached its server is never made again, and unless the server answered its
+Law (tests/mcp/test_calling.py): a call with an effect that its server may have taken is never made again, and unless the server answered its
 outcome is not known; whatever happens, the words say why and whether it may have been done.
 """
 
@@ -18,6 +18,10 @@ class CallTrouble(Exception):
 
 class NotReached(CallTrouble):
     """Nothing was sent."""
+
+
+class Untaken(NotReached):
+    """It was not sent, or the server did not know our connection any more: it cannot have begun with it."""
 
 
 class Lost(CallTrouble):
@@ -55,8 +59,10 @@ def repeatable(terms: ServerTerms, tool: str, effect: EffectClass) -> bool:
 
 
 def next_of(trouble: CallTrouble, attempt: int, *, safe: bool) -> CallAgain:
-    """Whether a call is made again whose attempt number `attempt` (from 1) met this; `safe` as `repeatable` says."""
-    return CallAgain.AGAIN if isinstance(trouble, Lost) and safe and not REPEAT.over(attempt) else CallAgain.TELL
+    """Whether a call is made again whose attempt number `attempt` (from 1) met this; `safe` as `repeatable` says. What was not taken is made for the
+    first time then, whatever it does."""
+    may = isinstance(trouble, Untaken) or (isinstance(trouble, Lost) and safe)
+    return CallAgain.AGAIN if may and not REPEAT.over(attempt) else CallAgain.TELL
 
 
 def begun_before(tool: str) -> ToolOutcome:
@@ -69,6 +75,8 @@ def told(trouble: CallTrouble, tool: str, server: str, effect: EffectClass) -> T
     """The outcome of a call that met this and is not made again."""
     about = f"{tool}: the server {server} {trouble}."
     match trouble:
+        case Untaken():
+            return ToolOutcome(ToolStatus.FAILED, f"{about} It did not take the call, so nothing was done.")
         case NotReached():
             return ToolOutcome(ToolStatus.FAILED, f"{about} The call was not sent, so nothing was done.")
         case ServerRefused():

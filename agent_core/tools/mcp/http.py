@@ -6,17 +6,20 @@ package and a plain answer here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import httpx2
+import orjson
 from mcp.client.streamable_http import streamable_http_client
 from typing_extensions import override
 
+from agent_core.jsonvalue import Json
 from agent_core.tools.asking import MOST_SECONDS
-from agent_core.tools.mcp.link import FLOODS, McpLink, Pace
+from agent_core.tools.mcp.link import FLOODS, ON_ITS_WAY, McpLink, Pace
 from agent_core.tools.mcp.terms import ServerTerms
 
 if TYPE_CHECKING:
@@ -24,6 +27,13 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 EVENTS = "text/event-stream"
+FORGOTTEN = "has forgotten our session"
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+"""No connection came about, so that nothing of a request has left."""
+SAID_CHARS = 2_000
+_OF_A_SESSION = re.compile(r"session|not initialized", re.IGNORECASE)
+_OF_THE_CALL = frozenset({-32601, -32602})
+"""Codes of JSON-RPC for what was asked: no such method, arguments that do not fit."""
 
 
 @asynccontextmanager
@@ -44,7 +54,7 @@ class _Watched(httpx2.AsyncBaseTransport):
     def __init__(
         self, inner: httpx2.AsyncBaseTransport, link: McpLink, most: int, address: str, *, login: bool
     ) -> None:
-        self._inner, self._link, self._most, self._address = inner, link, most, address
+        self._inner, self._link, self._most, self._address = inner, link, most, str(httpx2.URL(address))
         self._login = login
         self._pace = Pace(monotonic())
 
@@ -54,6 +64,8 @@ class _Watched(httpx2.AsyncBaseTransport):
             response = await self._inner.handle_async_request(request)
         except httpx2.TransportError as error:
             self._link.broke(f"it cannot be reached: {_words(error)}")
+            if isinstance(error, _NOT_SENT):
+                _answered(request, f"cannot be reached: {_words(error)}")
             raise
         if not str(request.url).startswith(self._address):  # of a login: whoever asked judges it
             return response
@@ -63,8 +75,9 @@ class _Watched(httpx2.AsyncBaseTransport):
         asks = request.method == "POST"
         if asks and response.status_code in (401, 403):
             self._link.refused = f"it refuses us (HTTP {response.status_code}): its token is missing, wrong or over"
-        elif response.status_code == 404 and request.headers.get("mcp-session-id"):
-            self._link.broke("it has forgotten our session")
+        elif await self._forgets(request, response):
+            self._link.broke(f"it {FORGOTTEN}")
+            _answered(request, FORGOTTEN)
         elif asks and response.status_code >= 500:
             self._link.failed = f"answered HTTP {response.status_code}, so something went wrong there"
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -72,7 +85,24 @@ class _Watched(httpx2.AsyncBaseTransport):
             response.stream = _Paced(response.stream, self._pace, self._link)
         else:
             response.stream = _Bounded(response.stream, self._most, self._link)
+        if response.status_code < 300:
+            _answered(request)
         return response
+
+    async def _forgets(self, request: httpx2.Request, response: httpx2.Response) -> bool:
+        """Whether a server says that it does not know our session. The protocol has 404 for that; many servers say 400, after earlier examples of its own
+        packages (modelcontextprotocol/typescript-sdk#389, python-sdk#1727)."""
+        if not request.headers.get("mcp-session-id") or response.status_code not in (400, 404):
+            return False
+        if response.status_code == 404:
+            return True
+        if request.method != "POST":
+            return False
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Bounded(response.stream, self._most, self._link)
+        with suppress(httpx2.StreamError, httpx2.TransportError):
+            return of_a_session(await response.aread())
+        return False
 
     @override
     async def aclose(self) -> None:
@@ -124,6 +154,24 @@ class _Paced(httpx2.AsyncByteStream):
     @override
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _answered(request: httpx2.Request, why: str = "") -> None:
+    """A call's request was answered, or in place of that: `why` it cannot have been taken."""
+    call = ON_ITS_WAY.get()
+    if call is not None and request.method == "POST":
+        call.taken, call.why = call.taken or not why, why or call.why
+
+
+def of_a_session(said: bytes) -> bool:
+    """Whether a refusal is about the session in which something was asked, and not about what was asked. Pure."""
+    text = said.decode("utf-8", "replace")
+    found: Json = None
+    with suppress(orjson.JSONDecodeError):
+        found = orjson.loads(said)
+    error = found.get("error") if isinstance(found, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return code not in _OF_THE_CALL and _OF_A_SESSION.search(text[:SAID_CHARS]) is not None
 
 
 def _words(error: httpx2.TransportError) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextvars import ContextVar
 
+from agent_core.records import dataclass
 from agent_core.text.shown import harmless, middle
 from agent_core.text.wellformed import storable
 
@@ -33,6 +35,25 @@ class Pace:
         self._room = min(BURST, self._room + max(0.0, now - self._at) * A_SECOND) - 1
         self._at = now
         return self._room < 0
+
+
+@dataclass(slots=True)
+class OnItsWay:
+    """A call, as it fares on its way to a server by HTTP."""
+
+    taken: bool = False
+    """The server has begun to answer it, or something that belongs to it."""
+    why: str = ""
+    """What came in place of that, in words that go on from the server's name."""
+
+    @property
+    def untaken(self) -> str:
+        """Why the server cannot have begun with it; empty if it may have."""
+        return "" if self.taken else self.why
+
+
+ON_ITS_WAY: ContextVar[OnItsWay | None] = ContextVar("on_its_way", default=None)
+"""The call for which something is sent now. The package sends in the context of whoever asked."""
 
 
 class McpLink:

@@ -5,7 +5,7 @@ need the server (`call`), wait until it is there, and send by its session, which
 server is looked at; if it does not answer that either, it is ended, and the next call begins it anew. A call that only reads is cancelled then; of one
 that may have done something the answer is still waited for a while, beside everything else, so that it is known in the end.
 
-Laws (tests/tools/mcp/test_faults.py): whatever a server does, each call ends within its limits, with a result or with words that say why; a call that
+Laws (tests/mcp/test_faults.py): whatever a server does, each call ends within its limits, with a result or with words that say why; a call that
 was sent is not sent again unless its class allows it.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, cast
@@ -88,6 +88,8 @@ class McpServer:
         self._clock = clock
         self._changed = changed
         self._wanted = asyncio.Event()
+        self._left = False
+        """It is begun no more."""
         self._look = asyncio.Event()
         """Something is to be looked at: that it answers, or its tools."""
         self._doubted = self._relist = False
@@ -233,13 +235,19 @@ class McpServer:
 
     # ------------------------------------------------------------------ the owner
 
+    def leave(self) -> None:
+        """Begin it no more. Whoever ends `run` says so before: a connection that breaks in that moment swallows that its task is cancelled."""
+        self._left = True
+        self._wanted.set()
+
     async def run(self) -> None:
-        """Look after it until cancelled."""
+        """Look after it until cancelled, or left."""
         try:
-            while True:
+            while not self._left:
                 await self._wanted.wait()
                 self._wanted.clear()
-                await self._begin()
+                if not self._left:
+                    await self._begin()
         finally:
             self._connected = None
             for task in self._late:
@@ -374,8 +382,8 @@ class McpServer:
 def in_words(error: BaseException, program: str) -> str:
     """Why a server could not be reached or was lost, in a few words; of a group the first that says something."""
     if isinstance(error, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        return in_words(inner[0], program)
+        leaves = [*_leaves(cast("BaseExceptionGroup[BaseException]", error))]
+        error = next((one for one in leaves if str(one).strip()), leaves[0])
     if isinstance(error, FileNotFoundError):
         return f"there is no program {program}, or no folder for it to run in"
     if isinstance(error, PermissionError):
@@ -384,3 +392,12 @@ def in_words(error: BaseException, program: str) -> str:
         return "it did not say what it can do in time"
     words = label(harmless(storable(str(error))), WORDS_CHARS)
     return words or type(error).__name__
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """What is in a group, and in those within."""
+    for one in group.exceptions:
+        if isinstance(one, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", one))
+        else:
+            yield one

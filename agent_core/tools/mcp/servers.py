@@ -54,7 +54,6 @@ class McpServers:
         self._keeping: set[asyncio.Task[None]] = set()
         self._in_turn = asyncio.Lock()
         """One list is kept at a time: the one that is there then, so that the latest is kept last."""
-        self._learnt = asyncio.Event()
         self.names: Mapping[str, Mapping[str, str]] = {}
         """Of each server, the names under which its tools are offered."""
         self.servers = {
@@ -81,18 +80,20 @@ class McpServers:
         try:
             yield
         finally:
+            for one in self.servers.values():
+                one.leave()
             for task in tasks:
                 task.cancel()
             await asyncio.wait((*tasks, *self._keeping))
             await self.lifeline.aclose()
 
     async def settled(self) -> None:
-        """Wait a little for servers that are begun for the first time; a turn that begins without them has none of their tools."""
+        """Wait a little for servers that are begun for the first time, until they are there or cannot be; a turn that begins without them has none of
+        their tools."""
+        unknown = [one for one in self.servers.values() if self._unknown(one)]
         with suppress(TimeoutError):
             async with asyncio.timeout(LEARN_SECONDS):
-                while any(self._unknown(one) for one in self.servers.values()):
-                    self._learnt.clear()
-                    await self._learnt.wait()
+                await asyncio.gather(*(one.ready() for one in unknown), return_exceptions=True)
 
     @staticmethod
     def _unknown(server: McpServer) -> bool:
@@ -133,7 +134,6 @@ class McpServers:
     def _changed(self, server: McpServer) -> None:
         """A server listed other tools."""
         self._bring()
-        self._learnt.set()
         keeping = asyncio.get_running_loop().create_task(self._keep(server), name=f"mcp {server.terms.name}: keep")
         self._keeping.add(keeping)
         keeping.add_done_callback(self._keeping.discard)

@@ -29,10 +29,10 @@ from agent_core.records import dataclass
 from agent_core.text.shown import middle, plain
 from agent_core.text.wellformed import label, storable
 from agent_core.tools.asking import NOBODY, AnswerAction, ToolAnswer
-from agent_core.tools.mcp.calling import Lost, ServerRefused, Unreadable
+from agent_core.tools.mcp.calling import Lost, ServerRefused, Unreadable, Untaken
 from agent_core.tools.mcp.http import over_http
 from agent_core.tools.mcp.lifeline import Lifeline
-from agent_core.tools.mcp.link import McpLink
+from agent_core.tools.mcp.link import ON_ITS_WAY, McpLink, OnItsWay
 from agent_core.tools.mcp.listed import as_agreed
 from agent_core.tools.mcp.logins import LoginFile, login_words
 from agent_core.tools.mcp.stdio import over_stdio
@@ -148,18 +148,22 @@ class Connected:
     async def call(
         self, tool: str, arguments: Mapping[str, Json], heard: Callable[[str], None], ask: Ask
     ) -> Mapping[str, Json]:
-        """What a tool gives; `ask` answers what it asks the person meanwhile. Raises `Lost`, `ServerRefused`, `Unreadable`."""
+        """What a tool gives; `ask` answers what it asks the person meanwhile. Raises `Untaken`, `Lost`, `ServerRefused`, `Unreadable`."""
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
             heard(progress_words(progress, total, message))
 
         params = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
-        for _ in range(MOST_ROUNDS):
+        for asked_before in range(MOST_ROUNDS):
+            way = OnItsWay(taken=asked_before > 0)
+            token = ON_ITS_WAY.set(way)
             try:
                 request = types.CallToolRequest(params=params)
                 result = await self.client.session.send_request(request, _RESULT, progress_callback=told)
             except (MCPError, ValidationError, RuntimeError, OSError) as error:
-                raise _trouble(error, self.link) from None
+                raise Untaken(way.untaken) if way.untaken else _trouble(error, self.link) from None
+            finally:
+                ON_ITS_WAY.reset(token)
             if not isinstance(result, types.InputRequiredResult):
                 return cast("Mapping[str, Json]", result.model_dump(by_alias=True, mode="json", exclude_none=True))
             responses: types.InputResponses = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
@@ -83,9 +83,29 @@ def _spec(one: Json) -> ToolSpec | None:
                 heartbeat=True,
                 reach=_reach(EffectClass(effect), one.get("outside")),
                 foreign=one.get("foreign") is not False,
+                checked=_without_patterns(parameters),
             )
         case _:
             return None
+
+
+def _without_patterns(schema: Mapping[str, Json], *, names: bool = False) -> dict[str, Json]:
+    """What of it is looked at here. Patterns are the worker's to match: its engine knows others than ours does, and none that takes it for ever; matched
+    here, one would hold up every conversation. `names`: the keys are the names of properties."""
+    left_out = set[str]() if names else {"pattern", "patternProperties"}
+    if "patternProperties" in left_out & schema.keys():
+        left_out.add("additionalProperties")  # which is about names that no pattern fits
+    return {
+        key: _inner(value, names=key in ("properties", "$defs") and not names)
+        for key, value in schema.items()
+        if key not in left_out
+    }
+
+
+def _inner(value: Json, *, names: bool) -> Json:
+    if isinstance(value, list):
+        return [_inner(one, names=False) for one in value]
+    return _without_patterns(value, names=names) if isinstance(value, dict) else value
 
 
 def _reach(effect: EffectClass, outside: Json) -> Reach:

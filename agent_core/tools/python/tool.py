@@ -1,6 +1,6 @@
 """Tools in Python as the gateway has them: each call is a job of a worker process, which may fail without the gateway.
 
-Laws (tests/tools/test_python_tools.py): nothing of a tool is imported here; a file that hangs, dies or raises takes no other tool with it; a call
+Laws (tests/agent_core/tools/test_python_tools.py): nothing of a tool is imported here; a file that hangs, dies or raises takes no other tool with it; a call
 whose process is gone is never passed off as not begun.
 
 Known to be weak: a worker is no sandbox. It has the rights of the gateway's user, as whoever writes the files has; what it is spared is the

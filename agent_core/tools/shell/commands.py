@@ -70,6 +70,7 @@ KEPT_MS = 3 * 24 * 3_600_000
 """So long it can be asked for what a command printed."""
 SWEEP_SECONDS = 3_600.0
 PLACE = "place"
+NO_PROCESS = "The machine let no process begin that watches over the command, so nothing was run. An operator has to look; do without it for now."
 
 Open = Callable[[str], Awaitable[bool]]
 """Whether a turn is open. Raises `StorageUnavailable`."""
@@ -160,21 +161,32 @@ class ShellCommands:
         folder = self._folder / workspace.name / command
         if (known := self._live.get(folder)) is not None:
             if known.process is None and not await asyncio.to_thread((folder / BEGAN).exists):
-                known.process = await watching(
-                    folder, known.record.terms.kind
+                known.process = await _watched_over(
+                    known
                 )  # the process that asked for it died before; two cannot begin it
             return known
         record = await asyncio.to_thread(record_of, folder)
+        new = record is None
         if record is None:
             self._check_room(workspace)
             record = CommandRecord(command, turn, key, str(workspace), shown, argv, terms, self._clock.now_ms())
             await asyncio.to_thread(_put_down, folder, record)
         one = LiveCommand(folder, record, space=space)
         if not (folder / BEGAN).exists():
-            one.process = await watching(folder, record.terms.kind)
+            try:
+                one.process = await _watched_over(one)
+            except NotPossible:
+                if new:
+                    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)  # or it would be said to run
+                raise
             log.info("shell.begun", shell_command=command, turn=turn)
         self._follow(one)
         return one
+
+    async def asked_for(self, key: str, workspace: Path) -> bool:
+        """Whether the command of a call is there already, however it stands."""
+        folder = self._folder / workspace.name / command_id(key)
+        return folder in self._live or await asyncio.to_thread(record_of, folder) is not None
 
     def _check_room(self, workspace: Path) -> None:
         live = [one for one in self._live.values() if not one.over.is_set()]
@@ -366,6 +378,15 @@ class ShellCommands:
                 shutil.rmtree(folder, ignore_errors=True)
                 with suppress(OSError):
                     folder.parent.rmdir()
+
+
+async def _watched_over(one: LiveCommand) -> asyncio.subprocess.Process:
+    """What watches over a command, begun. Raises `NotPossible`."""
+    try:
+        return await watching(one.folder, one.record.terms.kind)
+    except OSError as error:
+        log.error("shell.no_process", shell_command=one.record.command, error=error.strerror or type(error).__name__)  # noqa: TRY400 - told in words
+        raise NotPossible(NO_PROCESS) from error
 
 
 def _put_down(folder: Path, record: CommandRecord) -> None:

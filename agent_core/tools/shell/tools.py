@@ -100,7 +100,8 @@ class RunCommand:
             words = "The command was begun on another machine, or before the gateway's state was put back, and nobody here knows how it went. It may have been done: look before you repeat it."
             return ToolOutcome(ToolStatus.UNKNOWN, words, doubt=DoubtCause.RESTARTED)
         shown = shortened(plain(argv[-1] if "script" in arguments else shlex.join(argv)), _SHOWN)
-        terms = await _within_room(self._commands, context)
+        there = context.again and await self._commands.asked_for(context.key, context.workspace)
+        terms = self._commands.terms if there else await _within_room(self._commands, context)
         one = await self._commands.begin(
             context.key, context.turn, context.workspace, argv, shown, terms, context.space
         )

@@ -19,7 +19,7 @@ from adapters.checks.findings import Finding, Seen, ok, problem, warning
 from adapters.checks.probe import NoReply, Probe, ProbeTrouble, ServerReply, environment_proxy, skew_of, unreachable
 from agent_core.causes import BreakCause, cause_words
 from agent_core.model.client import ModelClient, ModelRequest
-from agent_core.model.endpoints import Endpoint
+from agent_core.model.endpoints import Endpoint, first_to_talk
 from agent_core.ports import SystemClock
 from agent_core.records import dataclass
 from agent_core.settings import Route
@@ -123,11 +123,11 @@ async def listed(endpoint: Endpoint, line: Probe) -> tuple[ServerReply | NoReply
 
 
 async def first_names(endpoints: Sequence[Endpoint]) -> list[str]:
-    """The first model that each of these lists; of those that list none, nothing."""
+    """The model that each of these is asked for without a name; of those that list none, nothing."""
     lines = [Probe(one.label, proxy=environment_proxy(one.base_url)) for one in endpoints]
     replies = await asyncio.gather(*(listed(one, line) for one, line in zip(endpoints, lines, strict=True)))
     seen = [judged_list(one, reply) for one, reply in zip(endpoints, replies, strict=True)]
-    return [one.names[0] for one in seen if one.names]
+    return [first_to_talk(one.names) for one in seen if one.names]
 
 
 async def check(endpoint: Endpoint, redactor: Redactor) -> ModelSeen:
@@ -137,7 +137,7 @@ async def check(endpoint: Endpoint, redactor: Redactor) -> ModelSeen:
     seen = judged_list(endpoint, replies)
     if not seen.reached or len(seen.findings) == len(replies):  # not there, or no key is taken
         return ModelSeen(tuple(seen.findings), line.skew_seconds)
-    model = next(iter(endpoint.models), "") or next(iter(seen.names), "default")
+    model = next(iter(endpoint.models), "") or first_to_talk(seen.names) or "default"
     taken = next(
         (one.id for one, reply in zip(endpoint.credentials, replies, strict=True) if not _refused(reply)),
         endpoint.credentials[0].id,

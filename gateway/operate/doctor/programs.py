@@ -74,7 +74,7 @@ def judged_keys(stored: Sequence[str], host: str, now: int) -> Finding:
 
 
 async def agents(config: Config, platforms: frozenset[str]) -> Seen:
-    """What is said of the agents. A model that the configuration does not name is the first of its endpoint's list, so that is asked for."""
+    """What is said of the agents. A model that the configuration does not name is one of its endpoint's list, so that is asked for."""
     each, models = config.agents.each, [one.name for one in config.model.chain()]
     first: list[str] = []
     if not all(models) and not config.model.rehearsal and any(one.models for one in each):

@@ -14,6 +14,7 @@ from pydantic import SecretStr, ValidationError
 
 from adapters.checks.probe import NoReply, Probe, ServerReply, environment_proxy
 from adapters.contract.platforms import Asker, Key, SetupResult
+from agent_core.model.endpoints import first_to_talk
 from agent_core.records import dataclass
 from gateway.config.model import NO_KEY, OPENAI_URL, Model, endpoints_of
 from gateway.operate.setup.givenup import GivenUp
@@ -148,7 +149,7 @@ class _Steps:
         if there:
             more = f" and {len(there) - SHOWN_MODELS} more" if len(there) > SHOWN_MODELS else ""
             self.asker.say(f"It has: {', '.join(there[:SHOWN_MODELS])}{more}")
-        self.name = self.asker.question("Name of the model", self.name or next(iter(there), ""))
+        self.name = self.asker.question("Name of the model", self.name or first_to_talk(there))
 
 
 def _missing(replies: Sequence[ServerReply | NoReply]) -> bool:

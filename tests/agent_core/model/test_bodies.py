@@ -19,7 +19,7 @@ import agent_core.model.transport as transport_of
 from agent_core.causes import BreakCause
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.stream.bodies import ERROR
+from agent_core.model.stream.bodies import ERROR, BodyLimits, bounded
 from agent_core.model.transport import ModelLine, RequestNotTaken
 from agent_core.ports import SystemClock
 from agent_core.settings import Route
@@ -235,3 +235,20 @@ async def test_what_came_of_an_error_while_our_own_loop_was_held_is_heard(monkey
         server.join()
         listener.close()
     assert refused.value.body == {"message": "The model is not ready", "code": "model_not_ready"}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("limit", [1, 99_999, 100_000, 100_001, 250_000])
+async def test_no_more_is_given_than_the_limit_even_in_the_midst_of_a_piece(limit: int, packed: bool) -> None:
+    async def pieces() -> AsyncGenerator[bytes]:
+        for _ in range(3):
+            yield b"x" * 100_000
+        yield b""
+
+    async def together() -> AsyncGenerator[bytes]:
+        yield gzip.compress(b"x" * 300_000)
+        yield b""
+
+    limits = BodyLimits(bytes=limit)
+    given = [piece async for piece in bounded(together() if packed else pieces(), limits, packed=packed)]
+    assert b"".join(given) == b"x" * limit

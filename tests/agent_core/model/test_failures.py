@@ -104,3 +104,17 @@ def test_retry_after_is_read_in_every_form():
 )
 def test_an_object_without_choices_is_a_refusal_if_it_says_so(body: dict[str, Json], no: bool) -> None:
     assert says_no(body) is no
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "detail"),
+    [
+        (400, {"statusCode": 400, "error": "Bad Request", "message": "max_tokens is too large"}, "max_tokens is too large"),
+        (404, {"status": 404, "title": "Not Found", "detail": "Function 'f1': not found for account"}, "Function 'f1': not found for account"),
+        (403, {"error": "Forbidden", "message": ["this key may not", "use the model"]}, "use the model"),
+        (503, {"error": "Service Unavailable"}, "Service Unavailable"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_status_says_less_than_what_stands_beside_it(status: int, body: Json, detail: str):
+    """Fastify, Nest, Spring and NVIDIA put both into an answer."""
+    assert rejection(status, body).detail == detail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import tempfile
@@ -20,6 +21,8 @@ from agent_core.model.speech import hearing, program
 from agent_core.model.speech.asking import SpeechRequest
 from agent_core.model.speech.hearing import ENDINGS, Transcriber, _text_of
 from agent_core.model.speech.terms import SpeechTerms
+from agent_core.model.speech.tool import Speak
+from agent_core.tools.base import ToolContext, ToolStatus
 from tests.store.support import FakeClock
 
 GIVEN, TURNED = b"as it came", b"OggS turned"
@@ -86,3 +89,27 @@ def test_only_what_a_killed_worker_left_long_ago_is_swept_away(tmp_path: Path, m
     program._swept()
     left = {f"{program._PLACE}{age}" for age in ages if age < program.LEFT_SECONDS} | {f"else-{age}" for age in ages}
     assert {one.name for one in tmp_path.iterdir()} == left
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_call_that_is_begun_again_says_what_it_had_said_and_has_it_made_once(
+    tmp_path: Path, again: bool
+) -> None:
+    made: list[str] = []
+
+    class Voice:
+        async def spoken(self, text: str) -> tuple[bytes, str]:
+            made.append(text)
+            return f"sound {len(made)}".encode(), ".ogg"
+
+    speak = Speak(Voice, tmp_path / "spool", 10)
+
+    async def said(*, again: bool) -> bytes:
+        context = ToolContext("t", "c", "t:c", tmp_path, "m", FakeClock(), lambda _: None, again=again)
+        outcome = await speak.run({"text": "Hello"}, context)
+        assert outcome.status is ToolStatus.OK
+        return await asyncio.to_thread(Path(str(outcome.facts["sent_file"])).read_bytes)
+
+    assert await said(again=again) == b"sound 1"
+    assert await said(again=True) == b"sound 1"
+    assert made == ["Hello"]

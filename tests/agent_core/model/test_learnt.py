@@ -19,7 +19,7 @@ from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.learnt import CONFIRMED, KEPT_SECONDS, Learnt, own_words, without_tools
-from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
+from agent_core.model.manners import AMENDS, POLITE, TOOL_FIELDS, Manners
 from agent_core.ports import SystemClock
 from agent_core.retry import TOOLS_LEFT_OUT
 from agent_core.settings import Route
@@ -103,6 +103,20 @@ def tools_refused(body: dict[str, Json]) -> tuple[int, str] | None:
 
 def taken(_: dict[str, Json]) -> None:
     return None
+
+
+async def test_a_call_is_put_otherwise_so_many_times_and_no_more():
+    def each_in_turn(body: dict[str, Json]) -> tuple[int, str] | None:
+        mine = sorted(name for name in body if name.startswith("own_"))
+        return (400, f"Unsupported parameter: '{mine[0]}'") if mine else None
+
+    async with provider() as upstream:
+        upstream.refuse = each_in_turn
+        own: dict[str, Json] = {f"own_{number}": number for number in range(AMENDS + 3)}
+        request = ModelRequest(Route("m", "up", "k"), 1, [{"role": "user", "content": "Hello"}], parameters=own)
+        ending = await upstream.client.ask(request, upstream.events.extend)
+        assert isinstance(ending, CallBroke)
+        assert len(upstream.asked) == AMENDS + 1
 
 
 async def test_one_refusal_of_tools_is_about_one_call_and_is_told_there():

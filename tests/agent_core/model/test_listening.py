@@ -95,6 +95,16 @@ async def test_a_loop_is_cut_where_it_begins_and_not_shown(field: str) -> None:
     assert said.count("run the tests again") < 8
 
 
+async def test_what_was_said_again_before_a_connection_broke_is_not_lost_with_it() -> None:
+    chorus = "And then I will run the tests again. "
+    said = delta(f'"content": "{chorus}"')
+    async with upstream(writes(HELLO, said, said, said)) as call:
+        events, ending = await call()
+    assert isinstance(ending, CallBroke)
+    assert ending.cause is BreakCause.ENDED_EARLY
+    assert text_of(events).endswith(chorus * 3), "whoever goes on begins behind what was said"
+
+
 async def test_a_loop_of_arguments_is_cut() -> None:
     async with upstream(writes(arguments('{"text": "'), arguments("and on it goes ") * 3_000)) as call:
         events, ending = await call()

@@ -45,6 +45,8 @@ FORMS: list[tuple[dict[str, str], Json, float]] = [
     ({"retry-after": "-3"}, None, 0),
     ({}, {"retry_after": float("nan"), "error": "x"}, 0),
     ({}, {"retry_after": True}, 0),
+    ({}, {"retry_after": 10**400, "message": "try again in 5s"}, 5),
+    ({}, {"retry_after": -(10**400)}, 0),
 ]  # fmt: skip
 
 

@@ -139,12 +139,14 @@ def test_signed_blocks_come_back_byte_by_byte() -> None:
         {"thinking_blocks": [{"type": "thinking", "thinking": "", "signature": SIGNATURE}]},
         {"thinking_blocks": [{"type": "redacted_thinking", "data": "AAAA"}]},
         {"thinking_blocks": [{"type": "thinking", "thinking": "c", "signature": "s2"}]},
+        {"thinking_blocks": [{"type": "thinking", "thinking": "d", "signature": "s3"}]},
         call(),
     ]
     assert sent(deltas)["thinking_blocks"] == [
         {"type": "thinking", "thinking": "ab", "signature": SIGNATURE},
         {"type": "redacted_thinking", "data": "AAAA"},
         {"type": "thinking", "thinking": "c", "signature": "s2"},
+        {"type": "thinking", "thinking": "d", "signature": "s3"},
     ]
 
 
@@ -182,6 +184,13 @@ def test_who_wants_thoughts_of_calls_that_another_made_gets_what_stands_for_them
 def test_who_refuses_them_gets_none() -> None:
     for manners in (Manners(thoughts_refused=True), Manners(forget_thoughts=True)):
         assert set(sent([{"reasoning_content": "hm"}, call()], manners=manners)) == {"role", "content", "tool_calls"}
+
+
+def test_what_does_not_fit_takes_along_what_stood_beside_it() -> None:
+    small = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
+    assert {"beside", "calls"} <= set(kept(small, call(0, **small)))
+    large = {"type": "thinking", "thinking": "x" * KEPT_BYTES, "signature": "s"}
+    assert kept(small, call(0, **small), {"thinking_blocks": [large]}) == {}
 
 
 def test_too_much_is_left_out_whole() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import gzip
 import ssl
 import sys
@@ -138,6 +139,71 @@ async def test_what_comes_while_a_body_rests_is_read_at_once(monkeypatch: pytest
         body.go_on()
         assert await body.next() == b"".join(b"%d " % number for number in range(1, 20))
         assert len(reads) == before + 1
+
+
+async def test_a_body_of_which_much_comes_while_nobody_takes_it_is_read_on() -> None:
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked(reader)
+        writer.write(HEAD)
+        for _ in range(MUCH):
+            writer.write(framed(PIECE))
+            await writer.drain()
+        peer.sent.set()
+        writer.write(b"0\r\n\r\n")
+
+    async with answered(serve) as line, body_of(line) as body:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await peer.sent.wait()
+        came = 0
+        async with asyncio.timeout(30):
+            while piece := await body.next():
+                came += len(piece)
+        assert came == MUCH * len(PIECE)
+
+
+async def test_a_connection_by_which_a_request_was_refused_serves_no_other() -> None:
+    """Servers hang up after a refusal without saying so, and later than the next request is sent."""
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer.connections += 1
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                await asked(reader)
+                writer.write(b"HTTP/1.1 400 No\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nno")
+
+    async with answered(serve) as line:
+        for _ in range(3):
+            with pytest.raises(RequestNotTaken):
+                async with body_of(line):
+                    pass
+    assert peer.connections == 3
+
+
+async def test_who_we_are_for_a_proxy_is_told_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(HEAD + framed(b"Hi") + b"0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    for name in ("ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy", "HTTP_PROXY", "REQUEST_METHOD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", f"http://we:secret@127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+    line = ModelLine("http://models.example/v1", {"Authorization": "Bearer key"})
+    async with body_of(line) as body:
+        assert await body.next() == b"Hi"
+    await line.aclose()
+    proxy.close()
+    assert heads[0].startswith(b"POST http://models.example/v1 ")
+    assert b"\r\nProxy-Authorization: Basic d2U6c2VjcmV0\r\n" in heads[0]
+    assert b"\r\nAuthorization: Bearer key\r\n" in heads[0]
 
 
 async def test_many_small_pieces_are_taken_together_and_each_costs_next_to_nothing() -> None:
@@ -355,6 +421,8 @@ async def test_a_connection_that_is_lost_in_frames_breaks(monkeypatch: pytest.Mo
         await writer.drain()
         await asyncio.sleep((20 if reset else 1) * FRAME_SECONDS)
 
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["message"]))
     async with answered(serve) as line, body_of(line) as body:
         assert await body.next() == b"first"
         frame = Frame()
@@ -365,6 +433,8 @@ async def test_a_connection_that_is_lost_in_frames_breaks(monkeypatch: pytest.Mo
         assert not frame.came
         with pytest.raises(TransportBroke):
             await body.next()
+    gc.collect()
+    assert not complaints, "it is heard by whoever reads, and by nobody else"
 
 
 async def test_what_fails_in_a_frame_fails_in_the_task_and_nothing_is_taken_behind_it() -> None:

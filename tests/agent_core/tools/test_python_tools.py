@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ from agent_core.tools.base import DoubtCause, EffectClass, ToolContext, ToolOutc
 from agent_core.tools.builtin import tool_names
 from agent_core.tools.python.described import described
 from agent_core.tools.python.sources import ToolSource
-from agent_core.tools.python.tool import BroughtTools, confines, failed, outcome_of, python_tools
+from agent_core.tools.python.tool import BroughtTools, PythonTool, confines, failed, outcome_of, python_tools
 from agent_core.tools.registry import DOUBT, ArgumentsUnreadable, Runnable, ToolRegistry
 from agent_core.workers.pool import Workers, WorkerTrouble
 
@@ -500,3 +501,32 @@ async def test_the_examples_of_the_page_work(tmp_path: Path):
         assert "Nothing is known of Bonn" in (await ran(found, "temperature", {"city": "Bonn"}, context(tmp_path))).text
         ordered = await ran(found, "order", {"article": "tea", "number": 2}, context(tmp_path))
         assert ordered.text == "ordered 2 × tea as t:c"
+
+
+SLOW_PATTERN = r"^(a+)+$"
+
+
+@pytest.mark.parametrize("pattern", [r"^\p{L}+$", SLOW_PATTERN])
+@pytest.mark.parametrize("place", ["properties", "$defs", "pattern", "patternProperties"])
+def test_patterns_of_a_tool_are_its_workers_to_match(pattern: str, place: str):
+    """Its engine knows more than ours, and takes no time that grows without a bound; every conversation would wait for ours."""
+    name: dict[str, Json] = {"type": "string", "pattern": pattern}
+    places: dict[str, Json] = {
+        "properties": {"type": "object", "properties": {"it": name}, "additionalProperties": False},
+        "$defs": {"type": "object", "properties": {"it": {"$ref": "#/$defs/pattern"}}, "$defs": {"pattern": name}},
+        "pattern": {"type": "object", "properties": {"it": {"type": "string"}, "pattern": name}, "required": ["it"]},
+        "patternProperties": {
+            "type": "object",
+            "properties": {"it": {"type": "object", "patternProperties": {pattern: {}}, "additionalProperties": False}},
+        },
+    }  # fmt: skip
+    parameters = places[place]
+    one: Json = {"name": "greet", "description": "Greet.", "parameters": parameters, "effect": "pure", "seconds": 5}
+    (tool,), _ = described(ToolSource("greet.py"), {"tools": [one]})
+    assert tool.spec.parameters == parameters, "the model is told all of it"
+    registry = ToolRegistry([PythonTool(tool, Workers())])
+    given: dict[str, Json] = {"it": {"x": 1} if place == "patternProperties" else "a" * 40 + "!"}
+    if place == "pattern":
+        given["pattern"] = "a" * 40 + "!"
+    assert isinstance(registry.check("greet", orjson.dumps(given).decode()), Runnable)
+    assert isinstance(registry.check("greet", '{"it": 7}'), ArgumentsUnreadable), "all else is checked at once"

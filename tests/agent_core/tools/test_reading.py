@@ -49,10 +49,14 @@ def test_what_leads_elsewhere_and_what_is_not_whole_yet_is_neither_listed_nor_se
     (outside / "secret.txt").write_text("apple of others")
     (workspace / "in" / "own.txt").write_text("apple")
     (workspace / "in" / ".0123456789abcdef.part").write_text("apple, half")
+    (workspace / "in" / "film.part").write_text("an apple of a download")
     (workspace / "in" / "file").symlink_to(outside / "secret.txt")
     (workspace / "folder").symlink_to(outside)
-    assert listing({}, workspace).text.splitlines() == ["in/", "in/own.txt  5 bytes"]
-    assert search({"query": "apple"}, workspace).text == "in/own.txt:1: apple"
+    assert listing({}, workspace).text.splitlines() == ["in/", "in/film.part  22 bytes", "in/own.txt  5 bytes"]
+    assert search({"query": "apple"}, workspace).text.splitlines() == [
+        "in/film.part:1: an apple of a download",
+        "in/own.txt:1: apple",
+    ]
 
 
 LOOKS: dict[str, Callable[[Path], ToolOutcome]] = {
