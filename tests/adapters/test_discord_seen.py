@@ -157,8 +157,15 @@ def test_what_no_person_wrote_is_no_message(type_: discord.MessageType) -> None:
 
 
 def test_a_command_in_words_keeps_what_stands_behind_it() -> None:
-    read = read_message(message(content="/Stop all of it"), 7, "1")
-    assert read is None or read.command == "", "names of commands are written small"
-    read = read_message(message(content="/stop  all of it"), 7, "1")
+    for typed in ("/stop  all of it", "/stop\nall of it", "/Stop all of it"):
+        read = read_message(message(content=typed), 7, "1")
+        assert read is not None
+        assert (read.command, read.text, read.typed) == ("stop", "all of it", typed)
+
+
+@pytest.mark.parametrize(("typed", "command", "words"), [("/new", "new", ""), ("/stop all", "stop", "all")])
+def test_a_command_that_was_missed_means_the_same_when_it_is_read_late(typed: str, command: str, words: str) -> None:
+    """The mark before what is late is for the model: as words behind a command it would begin a conversation, or stop the wrong thing."""
+    read = read_message(message(content=typed), 7, "1", late="[late] ")
     assert read is not None
-    assert (read.command, read.text) == ("stop", "all of it")
+    assert (read.command, read.text, read.typed) == (command, words, f"[late] {typed}")
