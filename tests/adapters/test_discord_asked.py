@@ -251,6 +251,42 @@ async def test_who_may_begin_no_more_today_waits_until_tomorrow() -> None:
     assert "2.0 hours" in str(down.value)
 
 
+@pytest.mark.parametrize("answer", ["a portal's page", (None, None, {}), (None, None, None)])
+async def test_how_many_sessions_may_begin_is_asked_again_where_the_answer_makes_no_sense(answer: Any) -> None:
+    asked = Asked()
+    asked.limit = answer
+    with pytest.raises(AdapterDown, match="could not be understood") as down:
+        await asked.turn(None)
+    assert not down.value.fatal
+
+
+@pytest.mark.parametrize(
+    ("error", "waits"),
+    [
+        (CallFailed(Fate.REFUSED, "no", cause=Cause.NO_RIGHTS), False),
+        (CallFailed(Fate.UNKNOWN, "odd", cause=Cause.UNREADABLE), False),
+        (CallFailed(Fate.UNKNOWN, "gone"), True),
+        (CallFailed(Fate.TOO_FAST, "wait"), True),
+    ],
+)
+async def test_a_channel_of_which_discord_says_nothing_that_can_be_read_holds_up_nobody(
+    error: CallFailed, *, waits: bool
+) -> None:
+    """The answer may be the same for ever, such as a kind of channel that the library does not know."""
+
+    async def place_of(*_: object) -> Any:
+        raise error
+
+    made = SimpleNamespace(_missed=SimpleNamespace(place_of=place_of))
+    client = SimpleNamespace(places={}, knows_servers=False, get_channel=gives(None))
+    asked = vars(DiscordAdapter)["_asked_for"](made, client, "MESSAGE_CREATE", {"guild_id": "1", "channel_id": "2"})
+    if waits:
+        with pytest.raises(NotAccepted):
+            await asked
+    else:
+        assert await asked is None
+
+
 class Leaves:
     """A client that another gateway goes on with, and what is stored of its session."""
 
