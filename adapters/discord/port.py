@@ -249,7 +249,7 @@ def _is_file(one: Any, name: str, size: int) -> bool:
     return one.size == (size or one.size) and (one.filename == name or _PLAIN_NAME.fullmatch(name) is None)
 
 
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _LOOKS = {ButtonStyle.PLAIN: "secondary", ButtonStyle.AGREES: "success", ButtonStyle.REFUSES: "danger"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -58,6 +59,7 @@ async def on_discord(content: Content, said: Sequence[Any], me: int | None = ME)
         (FILE, [by(ME, "", 8, file="b.png")], None),
         (FILE, [by(ME, "", 8, file="a.png", size=6)], None),
         (NAMED, [by(ME, "", 8, file="1.png"), by(ME, "", 9, file="1.png", size=6)], "8"),
+        (replace(FILE, file_name="_a.png"), [by(ME, "", 8, file="a.png")], "8"),
     ],
 )
 async def test_on_discord_by_author_and_words_or_file_and_the_last_that_is_so(
