@@ -3,10 +3,12 @@ they held."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pydantic import SecretStr
 
 from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
@@ -14,9 +16,12 @@ from adapters.contract.supervision import AdapterDown
 from adapters.discord import adapter as of_adapter
 from adapters.discord import client as of_client
 from adapters.discord.adapter import MENU, DiscordAdapter
+from adapters.discord.inbound import Brought
 from adapters.discord.library import discord
+from adapters.discord.platform import Discord
 from adapters.discord.port import DiscordPort
 from adapters.discord.sessions import HANDED, ShardSessions, Upto
+from agent_core.ports import SystemClock
 from tests.agent_core.turns import gives
 
 # ---------------------------------------------------------------------- commands
@@ -294,7 +299,10 @@ class Leaves:
         self.closed: list[tuple[int, int]] = []
         self.stored: list[tuple[str, str]] = []
         self.away = away
-        self.sockets = [SimpleNamespace(open=one, close=self._closes(number)) for number, one in enumerate(open_)]
+        told: dict[str, Any] = {"session_id": "s1", "sequence": 9, "gateway": "wss://there"}
+        self.sockets = [
+            SimpleNamespace(open=one, close=self._closes(number), **told) for number, one in enumerate(open_)
+        ]
 
     def _closes(self, number: int) -> Any:
         async def close(*, code: int) -> None:
@@ -307,9 +315,9 @@ class Leaves:
             raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
         self.stored.append(cursor)
 
-    async def leave(self, upto: Upto | int, *, ready: bool = True) -> None:
+    async def leave(self, upto: Upto | int, *, ready: bool = True, resumes: object = None) -> None:
         client = SimpleNamespace(
-            shard_id=2, resumes=None, is_ready=gives(ready), sockets=gives(self.sockets),
+            shard_id=2, resumes=resumes, is_ready=gives(ready), sockets=gives(self.sockets),
             ws=SimpleNamespace(session_id="s1", sequence=9, gateway="wss://there"),
         )  # fmt: skip
         sessions = ShardSessions("discord/1", cast("Any", SimpleNamespace(skip=self._skip)), gives(upto))
@@ -330,3 +338,36 @@ async def test_of_what_has_only_begun_nothing_is_stored(upto: Upto | int) -> Non
     leaves = Leaves(True)
     await leaves.leave(upto, ready=False)
     assert (leaves.stored, leaves.closed) == ([], [(0, HANDED)])
+
+
+async def test_how_far_a_session_is_that_somebody_else_began_is_stored_before_it_is_told_of_anything() -> None:
+    """Whoever goes on with it is never told that it is ready: the next one would read all histories."""
+    leaves = Leaves(True)
+    await leaves.leave(5, ready=False, resumes="the session")
+    assert leaves.stored == [("session:2", '["s1", 5, "wss://there"]')]
+
+
+@pytest.mark.parametrize("under_way", [True, False])
+@pytest.mark.parametrize("threads", [True, False])
+async def test_a_mention_that_is_just_taken_into_a_thread_of_its_own_is_told_of_the_storage_there_alone(
+    monkeypatch: pytest.MonkeyPatch, *, threads: bool, under_way: bool
+) -> None:
+    made = DiscordAdapter(Discord(token=SecretStr("N3.x.y"), auto_threads=threads), cast("Any", Told()), SystemClock())
+    made.port.client = cast("Any", SimpleNamespace(user=SimpleNamespace(id=1)))
+    monkeypatch.setattr(of_client, "message_of", gives(None))
+    monkeypatch.setattr(of_adapter, "read_message", gives(SimpleNamespace(for_us=True)))
+    came = Brought("MESSAGE_CREATE", {}, None, 1)
+    made._came.append(came)
+    made._under_way = {id(came)} if under_way else set()
+    told: list[object] = []
+
+    def waiting(_: object, found: Iterable[Callable[[], object]]) -> None:
+        told.extend(read() for read in found)
+
+    made._way = cast("Any", SimpleNamespace(waiting=waiting))
+    made._waiting(NotAccepted("away", NotAcceptedCode.STORAGE_AWAY))
+    assert [one is None for one in told] == [threads and under_way]
+
+
+class Told(SimpleNamespace):
+    several = False

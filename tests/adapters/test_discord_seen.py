@@ -64,6 +64,17 @@ async def test_no_more_calls_go_out_in_a_window_than_discord_says() -> None:
     assert 50 < limited.value.retry_after <= 60, "and it is not waited for here"
 
 
+@pytest.mark.parametrize(("told", "left"), [(True, 0), (False, 1)])
+async def test_a_window_that_is_used_up_has_room_again_when_it_is_over_and_one_of_which_nothing_was_said_at_once(
+    told: bool, left: int
+) -> None:
+    bucket = Bucket(0.001)
+    async with bucket:
+        assert bucket.remaining == 0
+        bucket.expires = asyncio.get_running_loop().time() + 60 if told else None
+    assert (bucket.remaining, bucket.outgoing) == (left, 0)
+
+
 # ---------------------------------------------------------------------- what is looked at
 
 
@@ -169,3 +180,21 @@ def test_a_command_that_was_missed_means_the_same_when_it_is_read_late(typed: st
     read = read_message(message(content=typed), 7, "1", late="[late] ")
     assert read is not None
     assert (read.command, read.text, read.typed) == (command, words, f"[late] {typed}")
+
+
+@pytest.mark.parametrize(
+    ("kept", "title", "name"),
+    [
+        ("plan.pdf", None, "plan.pdf"),
+        ("_.pdf", "отчёт", "отчёт.pdf"),
+        ("_.pdf", "отчёт.PDF", "отчёт.PDF"),
+        ("unknown", "画像", "画像"),
+    ],
+)
+def test_a_file_is_called_as_its_person_called_it(kept: str, title: str | None, name: str) -> None:
+    sent = SimpleNamespace(
+        filename=kept, title=title, url="https://cdn", content_type="a/b", size=1, is_voice_message=gives(False)
+    )
+    read = read_message(message(attachments=[sent]), 7, "1")
+    assert read is not None
+    assert [one.name for one in read.origin.attachments] == [name]

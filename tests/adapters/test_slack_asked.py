@@ -11,13 +11,14 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.contract.chat import CallFailed, Cause, Fate
-from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.supervision import AdapterDown
 from adapters.slack.adapter import SlackAdapter, _Behind
 from adapters.slack.inbound import PersonDid, deleted_ts, read_body, read_press
 from adapters.slack.platform import Slack
 from adapters.slack.sockets import ALL
 from tests.adapters.test_port_calls import Answer, Told
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 MENTION = {"type": "message", "channel": "C1", "ts": "5.0", "user": "U1", "text": "<@UBOT> hello"}
@@ -236,3 +237,18 @@ def test_a_command_means_the_same_however_it_is_written_and_though_it_is_read_la
     assert isinstance(found, PersonDid)
     said = found.message
     assert (said.command, said.text, said.typed) == (command, words, f"{late}{typed}")
+
+
+async def test_what_cannot_be_stored_is_not_acknowledged_and_is_looked_for_in_the_history_as_well() -> None:
+    """Slack tells it again for some minutes alone."""
+    made, _, missed, _ = adapter()
+    missed.owes = missed.done.append
+
+    async def away(_: object) -> None:
+        raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
+
+    made._take = cast("Any", away)
+    made._way = cast("Any", SimpleNamespace(waiting=gives(None)))
+    made._owed = cast("Any", SimpleNamespace(put=gives(None)))
+    assert not await made._take_in({"event": MENTION})
+    assert missed.done == [MENTION]
