@@ -121,10 +121,10 @@ async def greeting(address: str, who: str, proxy: str) -> Json | NoReply:
         return no_reply(error, who)
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
+async def _body(response: aiohttp.ClientResponse, most: int = MAX_BYTES) -> bytes:
     """The body, as far as anybody looks at it. Whoever answers here may be anybody, and say so without end."""
     body = bytearray()
-    while len(body) < MAX_BYTES and (piece := await response.content.read(MAX_BYTES - len(body))):
+    while len(body) < most and (piece := await response.content.read(most - len(body))):
         body += piece
     return bytes(body)
 
@@ -264,7 +264,7 @@ async def _asked(address: str, headers: Mapping[str, str], seconds: float) -> tu
     """A gateway's answer: its status, and its JSON. Raises what `_NO_ANSWER` names."""
     timeout = aiohttp.ClientTimeout(total=seconds)
     async with aiohttp.ClientSession(timeout=timeout) as http, http.get(address, headers=headers) as response:
-        return response.status, orjson.loads(await response.content.read(MOST_BYTES))
+        return response.status, orjson.loads(await _body(response, MOST_BYTES))
 
 
 _NO_ANSWER = (aiohttp.ClientError, OSError, orjson.JSONDecodeError)

@@ -48,6 +48,8 @@ def _below(host: str, domains: Sequence[str]) -> bool:
 
 
 FETCH_SECONDS = 60.0
+UPLOAD_SECONDS = 170.0
+"""So long a call with a file may take: somewhat less than the outbox gives it."""
 MOST_REDIRECTS = 3
 ELSEWHERE = clause("it lies on another site, and only files of the platform itself are fetched")
 UNREADABLE = clause("it cannot be read ({why})")
@@ -83,6 +85,16 @@ async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:
         words = LARGER.format(size=most_bytes // MIB, platform=platform)
         raise CallFailed(Fate.REFUSED, words, cause=Cause.FILE)
     return data
+
+
+async def size_of(content: Content) -> int:
+    """How large what `bytes_of` gives is; 0 if it is gone."""
+    if not content.file:
+        return len(content.file_text.encode())
+    try:
+        return (await asyncio.to_thread(Path(content.file).stat)).st_size
+    except OSError:
+        return 0
 
 
 async def spelled_out(content: Content) -> Content:

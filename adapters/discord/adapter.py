@@ -442,7 +442,7 @@ class DiscordAdapter:
             try:
                 places[number] = await self._missed.place_of(client, number)
             except CallFailed as error:
-                if error.fate is not Fate.REFUSED:
+                if error.fate is not Fate.REFUSED and error.cause is not Cause.UNREADABLE:
                     raise NotAccepted(error.words, NotAcceptedCode.STORAGE_AWAY) from error
                 places[number] = None
         return places[number]

@@ -61,8 +61,15 @@ def quoted(answered: discord.Message) -> str:
 
 def _file(file: discord.Attachment) -> Attachment:
     mime = (file.content_type or "").partition(";")[0]
-    found = attachment(file.url, file.filename, mime, file.size)
+    found = attachment(file.url, _name(file), mime, file.size)
     return recorded(found) if file.is_voice_message() else found
+
+
+def _name(file: discord.Attachment) -> str:
+    """As its person called it: of a name with other signs than ASCII's Discord keeps little, and tells the whole beside it, mostly without its ending."""
+    name, title = file.filename, file.title or ""
+    ending = name[name.rfind(".") :] if "." in name else ""
+    return name if not title else title if title.lower().endswith(ending.lower()) else title + ending
 
 
 def _forwarded(snapshot: discord.MessageSnapshot) -> str:

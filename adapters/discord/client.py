@@ -14,7 +14,7 @@ from yarl import URL
 from adapters.contract.chat import CommandDoc
 from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, ReconnectWebSocket, Route, discord
-from adapters.discord.port import LIMITED, TOO_MANY, Limited, body_seconds
+from adapters.discord.port import LIMITED, TOO_MANY, Limited, body_code, body_seconds
 from adapters.discord.section import DiscordSection
 from agent_core.records import dataclass
 from agent_core.text.tongue import sentence, speak, speaking, spelled, translated
@@ -303,7 +303,8 @@ def limits() -> aiohttp.TraceConfig:
 
     async def read(_: object, call: SimpleNamespace, told: aiohttp.TraceResponseChunkReceivedParams) -> None:
         if call.limited:
-            LIMITED.set(replace(LIMITED.get(), seconds=body_seconds(told.chunk)))
+            seconds, code = body_seconds(told.chunk), body_code(told.chunk)
+            LIMITED.set(replace(LIMITED.get(), seconds=seconds, code=code))
 
     trace = aiohttp.TraceConfig()
     trace.on_request_end.append(ended)

@@ -92,6 +92,8 @@ def by_a_bot(told: Mapping[str, Any]) -> bool:
 PLATFORM = "discord"
 NEARLY_FULL = 1_900
 """People cut a long text by hand at Discord's 2 000 characters."""
+_COMMAND = re.compile(r"/([A-Za-z]{2,32})(?:\s+(.*))?", re.DOTALL)
+"""One in words. What a late one means is not changed by its being late, so no mark of that stands in its words."""
 
 
 def person_of(user: discord.User | discord.Member, language: str = "") -> ChatPerson:
@@ -128,8 +130,7 @@ def read_message(
     if not (for_us or text or brought.words or brought.files):
         return None
     address, kind = address_of(message.channel, account)
-    name, _, rest = text.partition(" ")
-    command = name[1:].lower() if re.fullmatch(r"/[a-z]{2,32}", name) else ""
+    found = _COMMAND.fullmatch(text)
     before = quoted(others) if others is not None else ""
     whole = "\n".join(piece for piece in (before, brought.words, text) if piece)
     cut = len(message.content) >= NEARLY_FULL
@@ -145,8 +146,9 @@ def read_message(
     return ChatMessage(
         origin=origin,
         key=f"{message.channel.id}:{message.id}",
-        text=late + (rest.strip() if command else whole),
-        command=command,
+        text=(found[2] or "").strip() if found else late + whole,
+        command=found[1].lower() if found else "",
+        typed=late + whole if found else "",
         for_us=for_us,
         reply_to_us=to_us,
         edited=edited,

@@ -17,7 +17,6 @@ import hashlib
 import io
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -41,7 +40,7 @@ from adapters.contract.chat import (
     id_of,
     not_by_edit,
 )
-from adapters.contract.files import FileSource, bytes_of
+from adapters.contract.files import UPLOAD_SECONDS, FileSource, bytes_of, size_of
 from adapters.contract.pacing import Rate, meant
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.text.markup import DISCORD, escaped_within
@@ -126,7 +125,7 @@ class DiscordPort(ChatPort):
                 **more,
             )
 
-        sent = await self._there(address, send)
+        sent = await self._there(address, send, UPLOAD_SECONDS if data else None)
         return id_of(sent.id)
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
@@ -143,25 +142,37 @@ class DiscordPort(ChatPort):
         message = self._place(address).get_partial_message(int(platform_id))
         await self._there(address, message.delete)
 
-    async def _there(self, address: ChatAddress, call: Callable[[], Awaitable[T]]) -> T:
+    async def _there(self, address: ChatAddress, call: Callable[[], Awaitable[T]], seconds: float | None = None) -> T:
         """A call that writes. A thread that is archived is opened first, as any message opens it; what cannot be said in a private thread that
         is locked is said nowhere else."""
         try:
-            return await self.asked(call())
+            return await self.asked(call(), seconds)
         except CallFailed as error:
             if error.cause is not Cause.NO_THREAD or not address.thread or self.client is None:
                 raise
             http, thread, refused = self.client.http, int(address.thread), error
-        if getattr(refused.__cause__, "code", 0) == ARCHIVED:
-            with suppress(CallFailed):
-                await self.asked(http.edit_channel(thread, archived=False))
-                return await self.asked(call())
-        told: object = None
-        with suppress(CallFailed):
-            told = await self.asked(http.get_channel(thread))
+        archived = getattr(refused.__cause__, "code", 0) == ARCHIVED
+        if archived and await self._seen(http.edit_channel(thread, archived=False)) is not None:
+            try:
+                return await self.asked(call(), seconds)
+            except CallFailed as error:
+                if error.fate is not Fate.REFUSED:
+                    raise  # it is open, and where the words belong
+        told = await self._seen(http.get_channel(thread))
         if isinstance(told, dict) and cast("dict[str, Any]", told).get("type") != PRIVATE_THREAD:
             raise refused
         raise CallFailed(Fate.REFUSED, refused.words, cause=Cause.NO_RIGHTS) from refused
+
+    async def _seen(self, call: Awaitable[object]) -> object:
+        """What is answered about a place that refuses words; None if that is refused, too. What fails otherwise says nothing of the place."""
+        try:
+            return await self.asked(call)
+        except CallFailed as error:
+            if error.fate is Fate.REFUSED:
+                return None
+            if error.fate is Fate.TOO_FAST:
+                raise
+            raise CallFailed(Fate.NOT_SENT, error.words, cause=error.cause) from error
 
     async def typing(self, address: ChatAddress) -> None:
         place = self._place(address)
@@ -169,19 +180,23 @@ class DiscordPort(ChatPort):
         await self.asked(self.client.http.send_typing(place.id))
 
     async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:  # noqa: ARG002
-        """By author and text: history does not tell nonces."""
+        """By author, text and file, the last that is so: history does not tell nonces, and what says the same was sent before."""
         place = self._place(address)
         assert self.client is not None
         me = self.client.user
         wanted = _text(content).strip()
+        is_file = content.kind is ContentKind.FILE
+        size = await size_of(content) if is_file else 0
 
         async def look() -> str | None:
-            since = datetime.fromtimestamp(since_ms / 1000, UTC)
+            since, found = datetime.fromtimestamp(since_ms / 1000, UTC), None
             async for message in place.history(limit=LOOK_MESSAGES, after=since, oldest_first=True):
-                same = message.content.strip() == wanted and (not content.file_name or bool(message.attachments))
+                same = message.content.strip() == wanted
+                if is_file:
+                    same = same and any(_is_file(one, content.file_name, size) for one in message.attachments)
                 if me is not None and message.author.id == me.id and same:
-                    return str(message.id)
-            return None
+                    found = str(message.id)
+            return found
 
         return await self.asked(look())
 
@@ -211,13 +226,13 @@ class DiscordPort(ChatPort):
         return await self._files.fetched(ref, limit_bytes)
 
     @staticmethod
-    async def asked(call: Awaitable[T]) -> T:
+    async def asked(call: Awaitable[T], seconds: float | None = None) -> T:
         """The answer to a call; raises `CallFailed`."""
         from adapters.discord.library import discord
 
         LIMITED.set(NOT_LIMITED)
         try:
-            async with Limit(CALL_SECONDS):
+            async with Limit(seconds or CALL_SECONDS):
                 return await call
         except (discord.DiscordException, aiohttp.ClientError, OSError, *refusing.MISREAD) as error:
             raise failure(error, LIMITED.get()) from error
@@ -229,6 +244,12 @@ def _text(content: Content) -> str:
     return escaped_within(content.body.text, DISCORD, LIMIT_UNITS) if raw else content.body.text
 
 
+def _is_file(one: Any, name: str, size: int) -> bool:
+    """Whether an attachment is this file. Of a name with other signs than these Discord keeps only some."""
+    return one.size == (size or one.size) and (one.filename == name or _PLAIN_NAME.fullmatch(name) is None)
+
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _LOOKS = {ButtonStyle.PLAIN: "secondary", ButtonStyle.AGREES: "success", ButtonStyle.REFUSES: "danger"}
 
 
@@ -251,7 +272,7 @@ _CODES = {
     10003: Cause.NO_CHAT,  # unknown channel
     10008: Cause.NO_MESSAGE,  # unknown message
     50001: Cause.NO_RIGHTS,  # missing access
-    30046: Cause.UNEDITABLE,  # an old message was edited too often
+    30046: Cause.UNEDITABLE,  # an old message was edited too often: this comes as a 429, and the chat would wait for one message
     50005: Cause.UNEDITABLE,  # cannot edit a message of another user
     50021: Cause.UNEDITABLE,  # a system message
     50007: Cause.BLOCKED,  # cannot send messages to this user
@@ -283,6 +304,8 @@ class Limited:
     """Whose limit it is: the header `X-RateLimit-Scope`."""
     seconds: float = 0.0
     """How long to wait by its body; 0: that does not say. The library reads it only beside a header `Via`, which a proxy may take away."""
+    code: int = 0
+    """Which of Discord's errors it is, by its body; 0: that does not say."""
 
 
 NOT_LIMITED = Limited()
@@ -298,6 +321,9 @@ def failure(error: Exception, limited: Limited = NOT_LIMITED) -> CallFailed:
     from adapters.discord.library import discord
 
     match error:
+        case discord.RateLimited() if limited.code in _CODES:
+            what = refusing.ANSWERED_WITH.format(platform=NAME, what=limited.code)
+            return CallFailed(Fate.REFUSED, what, cause=_CODES[limited.code])
         case discord.RateLimited():
             return _too_fast(error.retry_after, whole_bot=limited.scope == "global")
         case discord.LoginFailure(__cause__=discord.HTTPException() as cause) if _is_page(cause.response):
@@ -305,7 +331,7 @@ def failure(error: Exception, limited: Limited = NOT_LIMITED) -> CallFailed:
         case discord.LoginFailure():
             return CallFailed(Fate.REFUSED, refusing.TOKEN.format(platform=NAME), cause=Cause.NOT_LET_IN)
         case discord.HTTPException():
-            if error.status == TOO_MANY:
+            if error.status == TOO_MANY and error.code not in _CODES:
                 seconds = limited.seconds or _told_seconds(error.response)
                 return _too_fast(seconds, whole_bot=limited.scope == "global" if limited.scope else None)
             return _answered(error.status, error.code, error.text, page=_is_page(error.response))
@@ -331,14 +357,23 @@ def _too_fast(seconds: float, *, whole_bot: bool | None) -> CallFailed:
 
 def body_seconds(body: bytes) -> float:
     """How long to wait by the body of a 429; 0 if it does not say."""
+    seconds = _number_in(body, "retry_after")
+    return float(seconds) if meant(seconds) else 0.0
+
+
+def body_code(body: bytes) -> int:
+    """Which error the body of a 429 names; 0 if it names none."""
+    code = _number_in(body, "code")
+    return code if isinstance(code, int) else 0
+
+
+def _number_in(body: bytes, key: str) -> float:
     try:
         said: object = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return 0.0
-    seconds = cast("dict[str, object]", said).get("retry_after") if isinstance(said, dict) else None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return 0.0
-    return float(seconds) if meant(seconds) else 0.0
+        return 0
+    number = cast("dict[str, object]", said).get(key) if isinstance(said, dict) else None
+    return number if isinstance(number, int | float) and not isinstance(number, bool) else 0
 
 
 def _told_seconds(answer: Any) -> float:

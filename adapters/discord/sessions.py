@@ -23,6 +23,8 @@ import structlog
 from adapters.contract.chat import ChatIntake
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
+from adapters.discord.port import failure
+from adapters.refusing import MISREAD
 
 if TYPE_CHECKING:
     from adapters.discord.client import BotClient, Session
@@ -70,12 +72,16 @@ class ShardSessions:
 
     async def turn(self, client: BotClient) -> None:
         """Come back when this client may begin a session. Raises `AdapterDown` if it may not for long."""
-        _, _, limit = await client.http.get_bot_gateway()
-        if limit["remaining"] <= 0:
-            seconds = limit["reset_after"] / 1000
+        try:
+            _, _, limit = await client.http.get_bot_gateway()
+            at_once, used_up = limit["max_concurrency"], limit["remaining"] <= 0
+            seconds = limit["reset_after"] / 1000 if used_up else 0.0
+        except MISREAD as error:
+            raise AdapterDown(failure(error).words) from error
+        if used_up:
             words = f"Discord lets this bot begin no more sessions for {seconds / 3600:.1f} hours: it has begun too many today."
             raise AdapterDown(words, wait_seconds=seconds)
-        bucket = (client.shard_id or 0) % max(1, limit["max_concurrency"])
+        bucket = (client.shard_id or 0) % max(1, at_once)
         self.waiting += 1
         try:
             while wait := await self._intake.reserve(self._account, f"starts:{bucket}", BEGIN_MS):

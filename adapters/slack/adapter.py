@@ -29,7 +29,7 @@ from adapters.contract.chat import (
     ChatMessage,
     Doing,
 )
-from adapters.contract.files import FileHosts, FileSource
+from adapters.contract.files import UPLOAD_SECONDS, FileHosts, FileSource
 from adapters.contract.intake import ACT_SECONDS, WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.settings import revealed
@@ -79,8 +79,6 @@ STANDING_SECONDS = 15.0
 """How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
 
-CALL_SECONDS = 20
-"""So long Slack has to answer a call."""
 KEPT_SECONDS = 15.0
 """So long a connection is kept that nobody uses: much shorter than Slack keeps it, because what is sent by one that Slack has just ended may have come."""
 FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
@@ -115,7 +113,7 @@ class SlackAdapter:
         self._web: Any = AsyncWebClient(
             token=revealed(settings.bot_token),
             proxy=settings.proxy or None,
-            timeout=CALL_SECONDS,
+            timeout=round(UPLOAD_SECONDS),  # what is no file has a limit of its own
             retry_handlers=[],
             **more,
         )
@@ -148,7 +146,7 @@ class SlackAdapter:
     async def opened(self) -> AsyncGenerator[None]:
         """Connections to Slack are kept between calls: the library would make each anew for every call."""
         connector = aiohttp.TCPConnector(keepalive_timeout=KEPT_SECONDS)
-        timeout, cookies = aiohttp.ClientTimeout(total=CALL_SECONDS), aiohttp.DummyCookieJar()
+        timeout, cookies = aiohttp.ClientTimeout(total=UPLOAD_SECONDS), aiohttp.DummyCookieJar()
         async with aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=cookies) as session:
             self._web.session = session
             try:
@@ -208,10 +206,10 @@ class SlackAdapter:
     async def stand(self) -> None:
         """See `adapters.contract.supervision.Supervised`: learn who we are."""
         try:
-            me = await self.port.asked(self._web.auth_test())
+            me, user = await self.port.told(self._web.auth_test(), "user_id")
         except CallFailed as error:
             raise _down(error) from error
-        self._me = self._missed.me = str(me["user_id"])
+        self._me = self._missed.me = self.port.me = user
         self.port.team = str(me.get("team_id") or "")
 
     async def _listen(self, up: Callable[[], None]) -> None:
@@ -259,10 +257,9 @@ class SlackAdapter:
         return heard
 
     async def _socket_url(self) -> str:
-        answer: Any = await self.port.asked(
-            self._web.apps_connections_open(app_token=revealed(self._settings.app_token))
-        )
-        return str(answer["url"])
+        opened = self._web.apps_connections_open(app_token=revealed(self._settings.app_token))
+        _, url = await self.port.told(opened, "url")
+        return url
 
     def _gap(self) -> None:
         """Something may have been said that nobody has heard; other gateways have heard more than we know."""

@@ -122,7 +122,7 @@ def _actions(buttons: tuple[Button, ...]) -> Blocks:
             "type": "button",
             "text": {"type": "plain_text", "text": one.label},
             "value": one.data,
-            "action_id": one.data.partition(":")[0],
+            "action_id": one.data,  # each its own: Slack refuses a block in which two have the same
             **_STYLES[one.style],
         }
         for one in buttons

@@ -29,7 +29,7 @@ MOST_NAMES = 5
 """Of how many people whom a message mentions Slack is asked for the names before the message is taken in."""
 IN_THREAD, SLASH_COMMAND = "!", "/outspoken "
 """How commands begin: Slack has no slash commands in threads."""
-_COMMAND = re.compile(r"!([a-z]{2,32})(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"!([A-Za-z]{2,32})(?:\s+(.*))?", re.DOTALL)
 
 Table = dict[str, Any]
 
@@ -134,8 +134,10 @@ def read_message(
     return ChatMessage(
         origin=origin,
         key=f"{address.chat}:{inner['ts']}",
-        text=late + (found[2] or "").strip() if found else words,
-        command=found[1] if found else "",
+        text=(found[2] or "").strip()
+        if found
+        else words,  # nothing else is put to a command, which would mean another thing
+        command=found[1].lower() if found else "",
         typed=words if found else "",
         for_us=for_us,
         edited=edited,

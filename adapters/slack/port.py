@@ -2,8 +2,8 @@
 
 Slack has no documented idempotency key for posts. Each post carries its part's key in ``metadata``, by which it is found again in
 the history when the outcome of a call is not known (https://docs.slack.dev/messaging/message-metadata). A stream gets its key when
-it is finished; until then it is known by its text. What this workspace does not know (streams, agent sessions) is remembered for as
-long as the process lives, and not tried again.
+it is finished; until then it is known by its text. A file has no key, and is known by its name. What this workspace does not know
+(streams, agent sessions) is remembered for as long as the process lives, and not tried again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from adapters.contract.chat import (
     id_of,
     not_by_edit,
 )
-from adapters.contract.files import NOT_GIVEN, FileSource, bytes_of
+from adapters.contract.files import NOT_GIVEN, UPLOAD_SECONDS, FileSource, bytes_of
 from adapters.contract.pacing import Rate
 from adapters.slack.beside import LOOK_UP, looked_up
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
@@ -52,6 +52,8 @@ EVENT = "outspoken_part"
 LOOK_MESSAGES = 100
 UPLOAD_BYTES = 100 * 1024 * 1024
 FILE_MARK = "file:"
+CALL_SECONDS = 20.0
+"""So long Slack has to answer a call."""
 DOING_SECONDS = 5.0
 """For showing what the agent does, which nobody misses if it fails."""
 
@@ -78,6 +80,8 @@ class SlackPort(ChatPort):
         self._client: Any = client  # its types are half unknown; what comes back is looked at below
         self._files = files
         self._sends = sends
+        self.me = ""
+        """The app's own user, once it is known."""
         self.team = ""
         """The workspace's id; until it is known, there are no streams in channels."""
         self._streams = streams
@@ -143,9 +147,9 @@ class SlackPort(ChatPort):
         sent = self._client.files_upload_v2(
             channel=address.chat, thread_ts=_thread(address, content), content=data, filename=content.file_name
         )
-        answer: dict[str, Any] = (await self.asked(sent)).data
-        files: list[dict[str, Any]] = answer.get("files") or [{"id": ""}]
-        return FILE_MARK + str(files[0]["id"])
+        answer: dict[str, Any] = (await self.asked(sent, UPLOAD_SECONDS)).data
+        files: list[dict[str, Any]] = answer.get("files") or [{}]
+        return FILE_MARK + id_of(files[0].get("id"))
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         if content.kind is ContentKind.FILE or platform_id.startswith(FILE_MARK):
@@ -239,6 +243,8 @@ class SlackPort(ChatPort):
         else:
             answer = await self.asked(self._client.conversations_history(**more))
         messages: list[dict[str, Any]] = answer.data.get("messages") or []
+        if content.kind is ContentKind.FILE:
+            return _shared(messages, content.file_name, self.me)
         return _found(messages, key) or (_streamed(messages, content) if thread is not None else None)
 
     async def private(self, person: str) -> str:
@@ -259,14 +265,23 @@ class SlackPort(ChatPort):
         return looked_up(table(answer.get("file")), person)
 
     @staticmethod
-    async def asked(call: Awaitable[T]) -> T:
+    async def asked(call: Awaitable[T], seconds: float | None = None) -> T:
         """The answer to a call; raises `CallFailed`."""
         from slack_sdk.errors import SlackClientError
 
         try:
-            return await call
-        except (SlackClientError, aiohttp.ClientError, OSError) as error:
+            async with Limit(seconds or CALL_SECONDS):
+                return await call
+        except (SlackClientError, aiohttp.ClientError, OSError, *refusing.MISREAD) as error:
             raise failure(error) from error
+
+    async def told(self, call: Awaitable[Any], key: str) -> tuple[dict[str, Any], str]:
+        """What is answered to a call, and a word that has to be in it; raises `CallFailed`."""
+        answer = table((await self.asked(call)).data)
+        word = answer.get(key)
+        if not isinstance(word, str) or not word:
+            raise failure(KeyError(key))
+        return answer, word
 
 
 def _thread(address: ChatAddress, content: Content) -> str | None:
@@ -285,6 +300,16 @@ def _key_of(message: dict[str, Any]) -> str:
 
 def _found(messages: list[dict[str, Any]], key: str) -> str | None:
     return next((id_of(message.get("ts")) for message in messages if _key_of(message) == key), None)
+
+
+def _shared(messages: list[dict[str, Any]], name: str, me: str) -> str | None:
+    """The last file of this name that we have sent: files bear no key."""
+    for message in sorted(messages, key=lambda one: str(one.get("ts")), reverse=True):
+        files: list[dict[str, Any]] = message.get("files") or []
+        for one in files:
+            if me and message.get("user") == me and one.get("name") == name:
+                return FILE_MARK + id_of(one.get("id"))
+    return None
 
 
 def _streamed(messages: list[dict[str, Any]], content: Content) -> str | None:

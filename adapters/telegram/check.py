@@ -10,6 +10,7 @@ import asyncio
 import secrets
 import time
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from adapters.checks.probe import SECONDS, NoReply, ServerReply, no_reply, odd, 
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
 from adapters.contract.settings import revealed
 from adapters.telegram.section import TELEGRAM, TelegramSection
+from adapters.telegram.webhook import fails_now
 from agent_core.records import dataclass
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class _Way:
     async def ask(self, method: str, query: str = "", seconds: float = SECONDS) -> ServerReply | NoReply:
         from telegram.error import TelegramError
 
-        from adapters.telegram.wire import NotItself
+        from adapters.telegram.wire import AskedToWait, NotItself
 
         host = urlsplit(self.address).hostname or "?"
         began = time.time()
@@ -69,6 +71,8 @@ class _Way:
                 )
         except NotItself as error:
             return ServerReply(error.status, {}, None)
+        except AskedToWait as error:
+            return ServerReply(429, {"retry-after": f"{error.seconds:g}"}, None)
         except (TelegramError, TimeoutError) as error:
             cause = error.__cause__
             return no_reply(cause if isinstance(cause, Exception) else error, host)
@@ -106,7 +110,7 @@ async def _seen(way: _Way, settings: TelegramSection, *, wants_all: bool, poll: 
     if not isinstance(name, str):
         return TelegramSeen(first, way.skew_seconds)
     hook = await way.ask("getWebhookInfo")
-    findings = [*first, *judged_webhook(hook, settings)]
+    findings = [*first, *judged_webhook(hook, settings, datetime.now(UTC))]
     if poll and not settings.webhook_url and not _result(hook).get("url"):
         asked = await way.ask("getUpdates", f"?limit=1&timeout={POLL_SECONDS}", POLL_SECONDS + 6)
         findings += judged_poll(asked)
@@ -140,7 +144,7 @@ def judged_me(reply: ServerReply | NoReply, *, wants_all: bool, own_server: bool
     return (token, note("telegram.privacy", what, f"That is enough for answering mentions. For more: {fix}", FATHER))
 
 
-def judged_webhook(reply: ServerReply | NoReply, settings: TelegramSection) -> tuple[Finding, ...]:
+def judged_webhook(reply: ServerReply | NoReply, settings: TelegramSection, now: datetime) -> tuple[Finding, ...]:
     """What ``getWebhookInfo`` says, for a bot that polls or is called."""
     if not isinstance(reply, ServerReply) or reply.status != 200:
         return ()
@@ -152,16 +156,18 @@ def judged_webhook(reply: ServerReply | NoReply, settings: TelegramSection) -> t
         what = "A webhook is set, although this gateway polls: until it is taken away, nothing can be polled (409)."
         fix = "outspoken run takes it away when it starts. If it comes back, another program uses the same token: stop that one."
         return (warning("telegram.webhook", what, fix),)
-    if isinstance(error, str) and error:
-        what = f"Telegram could not call this gateway the last time: {error[:200]}."
-        fix = "Look whether [telegram] webhook_url can be reached from outside, with a valid certificate, and leads to this gateway."
-        return (warning("telegram.webhook", what, fix),)
     if not url:
         what = "No webhook is set at Telegram yet."
         return (note("telegram.webhook", what, "outspoken run sets it when it starts."),)
     if isinstance(url, str) and not url.startswith(settings.webhook_url.rstrip("/") + "/"):
         fix = "Stop the other program that uses this token, or correct [telegram] webhook_url; outspoken run sets it when it starts."
         return (problem("telegram.webhook", "Telegram calls another address than this gateway's.", fix),)
+    waiting, at = info.get("pending_update_count"), info.get("last_error_date")
+    error_at = datetime.fromtimestamp(at, UTC) if isinstance(at, int) else None
+    if fails_now(waiting if isinstance(waiting, int) else 0, error_at, now):
+        what = f"Telegram could not call this gateway the last time: {str(error or 'it does not say why')[:200]}."
+        fix = "Look whether [telegram] webhook_url can be reached from outside, with a valid certificate, and leads to this gateway."
+        return (warning("telegram.webhook", what, fix),)
     return (ok("telegram.webhook", "Telegram calls this gateway."),)
 
 

@@ -94,9 +94,11 @@ def failure(error: Exception) -> CallFailed:
         case e.TimedOut():
             return CallFailed(_sent_or_not(error), refusing.SLOW.format(platform=NAME))
         case e.NetworkError():
-            if "413" in words or "too large" in words.lower():
+            cause = (
+                error.__cause__
+            )  # there is one where nothing was answered: then a number in the words is a port's, say
+            if cause is None and ("(413)" in words or "too large" in words.lower()):
                 return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
-            cause = error.__cause__
             if isinstance(cause, aiohttp.ClientHttpProxyError):
                 words = refusing.NOT_ITSELF.format(platform=NAME, what=cause.status)
                 return CallFailed(Fate.NOT_SENT, words)

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from adapters.contract.chat import (
@@ -99,21 +99,24 @@ class TelegramPort(ChatPort):
 
     async def _send_file(self, address: ChatAddress, content: Content) -> str:
         data = await bytes_of(content, UPLOAD_BYTES, "Telegram")
-        caption, marks = content.body.text[:CAPTION_UNITS] or None, _entities(content.body)
-        chat, thread, name = int(address.chat), _thread(address), content.file_name
+        chat, name = int(address.chat), content.file_name
+        told: dict[str, Any] = {
+            "caption": content.body.text[:CAPTION_UNITS] or None,
+            "caption_entities": _entities(content.body),
+            "filename": name,
+            "message_thread_id": _thread(address),
+            "disable_notification": content.silent,
+            "reply_parameters": _reply(content),
+        }
         if name.lower().endswith(_PICTURES) and len(data) <= PHOTO_BYTES:
-            photo = self._bot.send_photo(
-                chat, data, caption, filename=name, caption_entities=marks, message_thread_id=thread
-            )
+            photo = self._bot.send_photo(chat, data, **told)
             try:
                 return id_of((await self.asked(photo)).message_id)
             except CallFailed as error:
                 if error.fate is not Fate.REFUSED or error.cause not in (Cause.FORM, Cause.OTHER):
                     raise  # what is refused as a picture may still go as a file
         if is_voice(name) and name.endswith(_SPOKEN):
-            spoken = self._bot.send_voice(
-                chat, data, caption=caption, caption_entities=marks, message_thread_id=thread, filename=name
-            )
+            spoken = self._bot.send_voice(chat, data, **told)
             try:
                 return id_of((await self.asked(spoken)).message_id)
             except CallFailed as error:
@@ -124,10 +127,7 @@ class TelegramPort(ChatPort):
                     Cause.MOVED,
                 ):
                     raise  # whoever wants no voice messages gets the sound as a file
-        document = self._bot.send_document(
-            chat, data, caption, filename=name, caption_entities=marks, message_thread_id=thread
-        )
-        return id_of((await self.asked(document)).message_id)
+        return id_of((await self.asked(self._bot.send_document(chat, data, **told))).message_id)
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         if content.kind is ContentKind.FILE:

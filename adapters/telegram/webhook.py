@@ -54,10 +54,14 @@ class Info(Protocol):
     def last_error_message(self) -> str | None: ...
 
 
+def fails_now(waiting: int, error_at: datetime | None, now: datetime) -> bool:
+    """Whether Telegram's last error is one of now: it goes on telling of one that is long over. Pure."""
+    return bool(waiting) and error_at is not None and (now - error_at).total_seconds() <= RECENT_SECONDS
+
+
 def unreachable_words(info: Info, now: datetime) -> str:
     """Why Telegram cannot deliver what waits; empty if it can, as far as is known. Pure."""
-    at = info.last_error_date
-    if not info.pending_update_count or at is None or (now - at).total_seconds() > RECENT_SECONDS:
+    if not fails_now(info.pending_update_count, info.last_error_date, now):
         return ""
     error = (info.last_error_message or "it does not say why")[:200]
     return (

@@ -96,8 +96,9 @@ class Shown:
         if text.startswith(known):
             text = text[len(known) :]
         else:  # it was written anew
-            text = "\n" + "".join(self._before[: self._again - len(known)]) + text
-            self._shown, self._before = [], ""
+            text = self._before[: self._again - len(known)] + text
+            self._shown, self._before = [text], ""
+            return f"\n{text}"
         self._shown.append(text)
         return text
 

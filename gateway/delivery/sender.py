@@ -146,10 +146,12 @@ class Sender:
             )  # fmt: skip
 
     async def _find(self, part: Part, now: int) -> str | None:
-        """The id of a part that may be there already, if it is."""
+        """The id of a part that may be there already, if it is; what is another part's, which says the same, is none."""
         since = min(part.row.sending_at or now, now) - 60_000
         sought = self._calls.content(replace(part, content=part.tried or part.content))
-        return await self._calls.ask(self._port.find(self._calls.target(part), sought, part.row.key, since))
+        found = await self._calls.ask(self._port.find(self._calls.target(part), sought, part.row.key, since))
+        others = (one for one in self._ledger.parts.values() if one.stands and one.name != part.name)
+        return None if any(one.row.platform_id == found for one in others) else found
 
     def _made(self, part: Part, first: Flow | None) -> Awaitable[str]:
         """The call that creates a part."""

@@ -44,3 +44,18 @@ def test_the_card_of_a_tool_goes_round_only_while_that_runs(state: ActivityState
     cards = cards_at(View((bubble,), open=True), 0)
     assert cards is not None
     assert [one.state for one in cards.content.tasks] == [RUNS.get(state, TaskState.FAILED)]
+
+
+@pytest.mark.parametrize("growing", [True, False])
+def test_what_stands_behind_a_text_that_was_not_looked_at_answers_nobody(growing: bool) -> None:
+    """The first part answers the person, and the text before it is that, looked at or not."""
+    bubbles = (
+        Bubble("a", BubbleKind.PARTIAL, "I look.", final=False),
+        Bubble("f", BubbleKind.FILE, "a.csv", final=True),
+    )
+    shown = picture(
+        View(bubbles, open=True), "t1", lambda text, _: (Styled(text),),
+        traits=Traits(drafts=False), reply_to="5", growing=growing,
+    )  # fmt: skip
+    replies = {one.bubble: one.content.reply_to for one in shown.wanted}
+    assert replies == ({"a": "5", "f": ""} if growing else {"f": ""})

@@ -268,3 +268,13 @@ async def test_who_was_waited_for_and_can_never_be_read_hurries_nobody_later() -
     backlog.add([("b", 1), ("c", 2)])
     await until_empty(backlog)
     assert history.read == [("c", 2), ("b", 1), ("a", 5)]
+
+
+async def test_a_pause_that_was_asked_for_is_not_ended_by_a_shorter_one() -> None:
+    """Two places may be asked for at once, and the later answer may name less."""
+    backlog = Backlog("test/1", History(), SystemClock())
+    backlog.add([("a", 2), ("b", 1), ("c", 1)])
+    backlog._failed("a", CallFailed(Fate.TOO_FAST, "x", retry_after=600.0))
+    backlog._failed("b", CallFailed(Fate.TOO_FAST, "x", retry_after=1.0))
+    assert not backlog.hurry("c", 590.0), "all places wait for the whole of it"
+    assert backlog.hurry("c", 601.0)

@@ -148,7 +148,9 @@ def test_on_slack_answers_stand_in_the_thread_of_what_they_answer(channel: str, 
 
 
 def discord_file(*, voice: bool = False) -> Any:
-    return SimpleNamespace(content_type="audio/ogg", url="u", filename="a.ogg", size=5, is_voice_message=lambda: voice)
+    return SimpleNamespace(
+        content_type="audio/ogg", url="u", filename="a.ogg", title=None, size=5, is_voice_message=lambda: voice
+    )
 
 
 def discord_message(**more: Any) -> Any:

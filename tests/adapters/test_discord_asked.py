@@ -3,10 +3,12 @@ they held."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pydantic import SecretStr
 
 from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
@@ -14,9 +16,12 @@ from adapters.contract.supervision import AdapterDown
 from adapters.discord import adapter as of_adapter
 from adapters.discord import client as of_client
 from adapters.discord.adapter import MENU, DiscordAdapter
+from adapters.discord.inbound import Brought
 from adapters.discord.library import discord
+from adapters.discord.platform import Discord
 from adapters.discord.port import DiscordPort
 from adapters.discord.sessions import HANDED, ShardSessions, Upto
+from agent_core.ports import SystemClock
 from tests.agent_core.turns import gives
 
 # ---------------------------------------------------------------------- commands
@@ -251,6 +256,42 @@ async def test_who_may_begin_no_more_today_waits_until_tomorrow() -> None:
     assert "2.0 hours" in str(down.value)
 
 
+@pytest.mark.parametrize("answer", ["a portal's page", (None, None, {}), (None, None, None)])
+async def test_how_many_sessions_may_begin_is_asked_again_where_the_answer_makes_no_sense(answer: Any) -> None:
+    asked = Asked()
+    asked.limit = answer
+    with pytest.raises(AdapterDown, match="could not be understood") as down:
+        await asked.turn(None)
+    assert not down.value.fatal
+
+
+@pytest.mark.parametrize(
+    ("error", "waits"),
+    [
+        (CallFailed(Fate.REFUSED, "no", cause=Cause.NO_RIGHTS), False),
+        (CallFailed(Fate.UNKNOWN, "odd", cause=Cause.UNREADABLE), False),
+        (CallFailed(Fate.UNKNOWN, "gone"), True),
+        (CallFailed(Fate.TOO_FAST, "wait"), True),
+    ],
+)
+async def test_a_channel_of_which_discord_says_nothing_that_can_be_read_holds_up_nobody(
+    error: CallFailed, *, waits: bool
+) -> None:
+    """The answer may be the same for ever, such as a kind of channel that the library does not know."""
+
+    async def place_of(*_: object) -> Any:
+        raise error
+
+    made = SimpleNamespace(_missed=SimpleNamespace(place_of=place_of))
+    client = SimpleNamespace(places={}, knows_servers=False, get_channel=gives(None))
+    asked = vars(DiscordAdapter)["_asked_for"](made, client, "MESSAGE_CREATE", {"guild_id": "1", "channel_id": "2"})
+    if waits:
+        with pytest.raises(NotAccepted):
+            await asked
+    else:
+        assert await asked is None
+
+
 class Leaves:
     """A client that another gateway goes on with, and what is stored of its session."""
 
@@ -258,7 +299,10 @@ class Leaves:
         self.closed: list[tuple[int, int]] = []
         self.stored: list[tuple[str, str]] = []
         self.away = away
-        self.sockets = [SimpleNamespace(open=one, close=self._closes(number)) for number, one in enumerate(open_)]
+        told: dict[str, Any] = {"session_id": "s1", "sequence": 9, "gateway": "wss://there"}
+        self.sockets = [
+            SimpleNamespace(open=one, close=self._closes(number), **told) for number, one in enumerate(open_)
+        ]
 
     def _closes(self, number: int) -> Any:
         async def close(*, code: int) -> None:
@@ -271,9 +315,9 @@ class Leaves:
             raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
         self.stored.append(cursor)
 
-    async def leave(self, upto: Upto | int, *, ready: bool = True) -> None:
+    async def leave(self, upto: Upto | int, *, ready: bool = True, resumes: object = None) -> None:
         client = SimpleNamespace(
-            shard_id=2, resumes=None, is_ready=gives(ready), sockets=gives(self.sockets),
+            shard_id=2, resumes=resumes, is_ready=gives(ready), sockets=gives(self.sockets),
             ws=SimpleNamespace(session_id="s1", sequence=9, gateway="wss://there"),
         )  # fmt: skip
         sessions = ShardSessions("discord/1", cast("Any", SimpleNamespace(skip=self._skip)), gives(upto))
@@ -294,3 +338,36 @@ async def test_of_what_has_only_begun_nothing_is_stored(upto: Upto | int) -> Non
     leaves = Leaves(True)
     await leaves.leave(upto, ready=False)
     assert (leaves.stored, leaves.closed) == ([], [(0, HANDED)])
+
+
+async def test_how_far_a_session_is_that_somebody_else_began_is_stored_before_it_is_told_of_anything() -> None:
+    """Whoever goes on with it is never told that it is ready: the next one would read all histories."""
+    leaves = Leaves(True)
+    await leaves.leave(5, ready=False, resumes="the session")
+    assert leaves.stored == [("session:2", '["s1", 5, "wss://there"]')]
+
+
+@pytest.mark.parametrize("under_way", [True, False])
+@pytest.mark.parametrize("threads", [True, False])
+async def test_a_mention_that_is_just_taken_into_a_thread_of_its_own_is_told_of_the_storage_there_alone(
+    monkeypatch: pytest.MonkeyPatch, *, threads: bool, under_way: bool
+) -> None:
+    made = DiscordAdapter(Discord(token=SecretStr("N3.x.y"), auto_threads=threads), cast("Any", Told()), SystemClock())
+    made.port.client = cast("Any", SimpleNamespace(user=SimpleNamespace(id=1)))
+    monkeypatch.setattr(of_client, "message_of", gives(None))
+    monkeypatch.setattr(of_adapter, "read_message", gives(SimpleNamespace(for_us=True)))
+    came = Brought("MESSAGE_CREATE", {}, None, 1)
+    made._came.append(came)
+    made._under_way = {id(came)} if under_way else set()
+    told: list[object] = []
+
+    def waiting(_: object, found: Iterable[Callable[[], object]]) -> None:
+        told.extend(read() for read in found)
+
+    made._way = cast("Any", SimpleNamespace(waiting=waiting))
+    made._waiting(NotAccepted("away", NotAcceptedCode.STORAGE_AWAY))
+    assert [one is None for one in told] == [threads and under_way]
+
+
+class Told(SimpleNamespace):
+    several = False

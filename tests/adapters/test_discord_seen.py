@@ -64,6 +64,17 @@ async def test_no_more_calls_go_out_in_a_window_than_discord_says() -> None:
     assert 50 < limited.value.retry_after <= 60, "and it is not waited for here"
 
 
+@pytest.mark.parametrize(("told", "left"), [(True, 0), (False, 1)])
+async def test_a_window_that_is_used_up_has_room_again_when_it_is_over_and_one_of_which_nothing_was_said_at_once(
+    told: bool, left: int
+) -> None:
+    bucket = Bucket(0.001)
+    async with bucket:
+        assert bucket.remaining == 0
+        bucket.expires = asyncio.get_running_loop().time() + 60 if told else None
+    assert (bucket.remaining, bucket.outgoing) == (left, 0)
+
+
 # ---------------------------------------------------------------------- what is looked at
 
 
@@ -157,8 +168,33 @@ def test_what_no_person_wrote_is_no_message(type_: discord.MessageType) -> None:
 
 
 def test_a_command_in_words_keeps_what_stands_behind_it() -> None:
-    read = read_message(message(content="/Stop all of it"), 7, "1")
-    assert read is None or read.command == "", "names of commands are written small"
-    read = read_message(message(content="/stop  all of it"), 7, "1")
+    for typed in ("/stop  all of it", "/stop\nall of it", "/Stop all of it"):
+        read = read_message(message(content=typed), 7, "1")
+        assert read is not None
+        assert (read.command, read.text, read.typed) == ("stop", "all of it", typed)
+
+
+@pytest.mark.parametrize(("typed", "command", "words"), [("/new", "new", ""), ("/stop all", "stop", "all")])
+def test_a_command_that_was_missed_means_the_same_when_it_is_read_late(typed: str, command: str, words: str) -> None:
+    """The mark before what is late is for the model: as words behind a command it would begin a conversation, or stop the wrong thing."""
+    read = read_message(message(content=typed), 7, "1", late="[late] ")
     assert read is not None
-    assert (read.command, read.text) == ("stop", "all of it")
+    assert (read.command, read.text, read.typed) == (command, words, f"[late] {typed}")
+
+
+@pytest.mark.parametrize(
+    ("kept", "title", "name"),
+    [
+        ("plan.pdf", None, "plan.pdf"),
+        ("_.pdf", "отчёт", "отчёт.pdf"),
+        ("_.pdf", "отчёт.PDF", "отчёт.PDF"),
+        ("unknown", "画像", "画像"),
+    ],
+)
+def test_a_file_is_called_as_its_person_called_it(kept: str, title: str | None, name: str) -> None:
+    sent = SimpleNamespace(
+        filename=kept, title=title, url="https://cdn", content_type="a/b", size=1, is_voice_message=gives(False)
+    )
+    read = read_message(message(attachments=[sent]), 7, "1")
+    assert read is not None
+    assert [one.name for one in read.origin.attachments] == [name]

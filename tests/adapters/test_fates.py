@@ -5,6 +5,7 @@ From this follows whether something is sent again and whether it bears a mark; s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -52,6 +53,8 @@ def because(error: Exception, cause: Exception) -> Exception:
         (e.NetworkError("Bad Gateway"), Fate.UNKNOWN, Cause.NONE),
         (e.TimedOut(), Fate.UNKNOWN, Cause.NONE),
         (e.NetworkError("Request Entity Too Large (413)"), Fate.REFUSED, Cause.FILE),
+        (because(e.NetworkError("Cannot connect to host 10.0.0.1:4130"), UNREACHABLE), Fate.NOT_SENT, Cause.NONE),
+        (because(e.NetworkError("Payload is too large"), aiohttp.ClientPayloadError("gone")), Fate.UNKNOWN, Cause.NONE),
         (e.BadRequest("Message is too long"), Fate.REFUSED, Cause.TOO_LONG),
         (e.BadRequest("Message is not modified"), Fate.REFUSED, Cause.UNCHANGED),
         (e.BadRequest("Message to be replied not found"), Fate.REFUSED, Cause.FORM),
@@ -152,6 +155,7 @@ def said(status: int, code: int = 0, text: str = "words", kind: str = JSON) -> d
         (said(400, 50035, "content: Must be 2000 or fewer in length."), Fate.REFUSED, Cause.TOO_LONG),
         (said(400, 50035, "embeds: Must be 10 or fewer in length."), Fate.REFUSED, Cause.FORM),
         (said(400, 50035, "content: odd"), Fate.REFUSED, Cause.FORM),
+        (said(429, 30046), Fate.REFUSED, Cause.UNEDITABLE),
         (discord.LoginFailure("no"), Fate.REFUSED, Cause.NOT_LET_IN),
         (because(discord.LoginFailure("no"), said(401, kind="text/html")), Fate.NOT_SENT, Cause.SHIELDED),
         (because(discord.LoginFailure("no"), said(401)), Fate.REFUSED, Cause.NOT_LET_IN),
@@ -218,3 +222,20 @@ def test_a_body_that_names_no_wait_names_none(body: bytes) -> None:
 def test_a_429_of_discords_shield_that_says_no_time_is_a_minute_of_nobody_knows_whom(after: str) -> None:
     found = on_discord.failure(discord.HTTPException(answer(429, after=after), "slow"))
     assert (found.retry_after, found.whole_bot) == (on_discord.CLOUDFLARE_SECONDS, None)
+
+
+def test_a_message_that_was_changed_too_often_is_no_limit_of_its_chat() -> None:
+    """Discord says so with the status of a limit: waited for, all of the chat would wait for one old message."""
+    body = orjson.dumps(
+        {"code": 30046, "message": "Maximum number of edits to messages older than 1 hour reached.", "retry_after": 4.0}
+    )
+    limited = on_discord.Limited("shared", on_discord.body_seconds(body), on_discord.body_code(body))
+    found = on_discord.failure(discord.RateLimited(4.0), limited)
+    assert (found.fate, found.cause) == (Fate.REFUSED, Cause.UNEDITABLE)
+    other = replace(limited, code=20028)
+    assert on_discord.failure(discord.RateLimited(4.0), other).fate is Fate.TOO_FAST
+
+
+@given(st.binary(max_size=60) | JSONS.map(orjson.dumps))
+def test_a_body_that_names_no_error_names_none(body: bytes) -> None:
+    assert on_discord.body_code(body) == 0

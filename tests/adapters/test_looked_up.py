@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -18,14 +19,16 @@ from tests.agent_core.turns import gives
 
 SINCE = 1_700_000_000_000
 WORDS = Content(ContentKind.TEXT, Styled("hello"))
-FILE = Content(ContentKind.FILE, Styled(""), file_name="a.png")
+FILE = Content(ContentKind.FILE, Styled(""), file_text="words", file_name="a.png")
+NAMED = Content(ContentKind.FILE, Styled(""), file_text="words", file_name="отчёт 1.png")
 FILES = FileSource(FileHosts(()))
 ME, OTHER = 1, 2
 
 
-def by(author: int, said: str = "hello", number: int = 7, *, files: int = 0) -> Any:
+def by(author: int, said: str = "hello", number: int = 7, *, file: str = "", size: int = 5) -> Any:
     """A message on Discord."""
-    return SimpleNamespace(id=number, content=said, author=SimpleNamespace(id=author), attachments=[object()] * files)
+    files = [SimpleNamespace(filename=file, size=size)] if file else []
+    return SimpleNamespace(id=number, content=said, author=SimpleNamespace(id=author), attachments=files)
 
 
 async def on_discord(content: Content, said: Sequence[Any], me: int | None = ME) -> str | None:
@@ -50,12 +53,18 @@ async def on_discord(content: Content, said: Sequence[Any], me: int | None = ME)
         (WORDS, [by(OTHER)], None),
         (WORDS, [by(OTHER), by(ME, number=8)], "8"),
         (WORDS, [by(ME, "hello you")], None),
-        (WORDS, [by(ME, "hello\n", number=8), by(ME, number=9)], "8"),
+        (WORDS, [by(ME, "hello\n", number=8), by(ME, number=9)], "9"),
         (FILE, [by(ME, "")], None),
-        (FILE, [by(OTHER, "", files=1), by(ME, "", 8, files=1)], "8"),
+        (FILE, [by(OTHER, "", file="a.png"), by(ME, "", 8, file="a.png")], "8"),
+        (FILE, [by(ME, "", 8, file="b.png")], None),
+        (FILE, [by(ME, "", 8, file="a.png", size=6)], None),
+        (NAMED, [by(ME, "", 8, file="1.png"), by(ME, "", 9, file="1.png", size=6)], "8"),
+        (replace(FILE, file_name="_a.png"), [by(ME, "", 8, file="a.png")], "8"),
     ],
 )
-async def test_on_discord_by_author_and_words(content: Content, said: Sequence[Any], found: str | None) -> None:
+async def test_on_discord_by_author_and_words_or_file_and_the_last_that_is_so(
+    content: Content, said: Sequence[Any], found: str | None
+) -> None:
     assert await on_discord(content, said) == found
 
 
@@ -72,7 +81,7 @@ PLAIN: dict[str, Any] = {"ts": "6.000000", "text": "hello", "bot_id": "B2"}
 STREAM = PLAIN | {"text": "hel", "streaming_state": "in_progress"}
 
 
-async def on_slack(said: Sequence[dict[str, Any]], thread: str = "") -> str | None:
+async def on_slack(said: Sequence[dict[str, Any]], thread: str = "", content: Content = WORDS) -> str | None:
     async def asked(**given: Any) -> Any:
         assert (given["oldest"], given["include_all_metadata"], given.get("ts", "")) == (
             f"{SINCE / 1000:.6f}", True, thread,
@@ -80,7 +89,9 @@ async def on_slack(said: Sequence[dict[str, Any]], thread: str = "") -> str | No
         return SimpleNamespace(get=None, data={"messages": [*said]})
 
     client: Any = SimpleNamespace(conversations_history=asked, conversations_replies=asked)
-    return await SlackPort(client, FILES).find(ChatAddress("slack", "T", "C1", thread), WORDS, "key", SINCE)
+    port = SlackPort(client, FILES)
+    port.me = "UBOT"
+    return await port.find(ChatAddress("slack", "T", "C1", thread), content, "key", SINCE)
 
 
 @pytest.mark.parametrize(
@@ -102,3 +113,27 @@ async def test_on_slack_by_key_and_a_stream_that_bears_none_yet_by_its_beginning
     said: Sequence[dict[str, Any]], thread: str, found: str | None
 ) -> None:
     assert await on_slack(said, thread) == found
+
+
+def shares(number: str, name: str = "a.png", user: str = "UBOT", ts: str = "7.000000") -> dict[str, Any]:
+    """A message on Slack with a file, which bears no key."""
+    return {"ts": ts, "text": "", "user": user, "files": [{"id": number, "name": name}]}
+
+
+@pytest.mark.parametrize("thread", ["", "5.000000"])
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ([shares("F1")], "file:F1"),
+        ([shares("F1", "b.png")], None),
+        ([shares("F1", user="U1")], None),
+        ([shares("F1"), shares("F2", ts="8.000000")], "file:F2"),
+        ([shares("F2", ts="8.000000"), shares("F1")], "file:F2"),
+        ([PLAIN, bears("another")], None),
+    ],
+)
+async def test_on_slack_a_file_is_found_by_its_name(
+    said: Sequence[dict[str, Any]], thread: str, found: str | None
+) -> None:
+    """It bears no key: sent again because its answer was lost, people would have it twice."""
+    assert await on_slack(said, thread, FILE) == found

@@ -15,7 +15,9 @@ from adapters.discord.check import FEW_STARTS, DiscordSeen, judged_starts
 from adapters.discord.platform import Discord
 from adapters.slack.check import SlackSeen, judged_hello
 from adapters.slack.platform import Slack
+from adapters.telegram.check import _Way, judged_me
 from adapters.telegram.platform import Telegram
+from adapters.telegram.wire import AskedToWait
 from tests.agent_core.turns import gives
 
 
@@ -96,3 +98,14 @@ async def test_a_proxy_that_discords_library_does_not_heed_is_told_unless_it_has
     _, look = Discord(proxy=own).checks(around)
     found = (await look.look()).findings
     assert [one.check for one in found] == ([] if own or variable == "HTTP_PROXY" else ["discord.proxy"])
+
+
+async def test_a_telegram_that_asks_to_wait_is_said_to_do_so() -> None:
+    """And not that the connection broke, for which nobody would find a cause."""
+
+    async def asks(*_: object, **__: object) -> Any:
+        raise AskedToWait(7)
+
+    way = _Way(cast("Any", SimpleNamespace(do_request=asks, date="")), "https://api.telegram.example/bot1:a")
+    found = judged_me(await way.ask("getMe"), wants_all=False, own_server=False)
+    assert [(one.level, "asks for fewer calls for 7 s" in one.what) for one in found] == [(Severity.WARNING, True)]

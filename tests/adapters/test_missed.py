@@ -130,6 +130,26 @@ async def test_what_is_told_again_waits_for_the_past_of_its_place_as_long_as_wha
     assert await slack.gaps.before(event), "no longer than that"
 
 
+@pytest.mark.parametrize(
+    ("place", "words", "reads"),
+    [
+        ("C1", "hello", True),
+        ("D1:5.000000", "hello", True),
+        ("C1:5.000000", "<@UBOT> hello", True),
+        ("C1:5.000000", "hello", False),
+    ],
+)
+async def test_after_a_gap_a_thread_of_a_channel_is_read_only_where_it_may_be_one_of_ours(
+    place: str, words: str, *, reads: bool
+) -> None:
+    """There are as many as people like, and each reading is a call that Slack counts."""
+    slack = Slack(Stored({}), {})
+    slack.gaps.me = "UBOT"
+    await slack.gaps.start()
+    assert await slack.gaps.noticed({**slack.event(place, "1699999999.000000"), "text": words})
+    assert (slack.gaps._backlog.mark(place) is not None) is reads
+
+
 def of_slack_failure() -> Any:
     from adapters.contract.chat import CallFailed, Fate
 

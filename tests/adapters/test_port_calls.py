@@ -3,6 +3,7 @@ gone, and can be found again."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -22,13 +23,15 @@ from adapters.contract.chat import (
     Fate,
     Flow,
 )
-from adapters.contract.files import FileHosts, FileSource
+from adapters.contract.files import UPLOAD_SECONDS, FileHosts, FileSource
 from adapters.discord.library import discord
 from adapters.discord.port import NONCE, DiscordPort, nonce_of
 from adapters.slack.port import SlackPort
 from adapters.telegram.port import TelegramPort
 from adapters.text.styled import Styled
 from agent_core.messages import VOICE_STEM
+from gateway.delivery import calls as sender
+from tests.adapters.test_fates import said
 from tests.agent_core.turns import gives
 
 FILES = FileSource(FileHosts(()))
@@ -106,6 +109,14 @@ async def test_on_telegram_what_is_refused_in_its_own_form_goes_as_a_file(name: 
     assert (failed.value.cause, len(bot.calls)) == (Cause.NO_CHAT, 1)
 
 
+@pytest.mark.parametrize("name", ["a.png", f"{VOICE_STEM}.ogg", "a.csv"])
+async def test_on_telegram_a_file_answers_to_whom_it_is_for_and_is_as_quiet_as_words(name: str) -> None:
+    port, bot = on_telegram()
+    await port.create(ChatAddress("telegram", "1", "-2"), replace(file(name), reply_to="5", silent=True), "k")
+    assert bot.last["reply_parameters"].message_id == 5
+    assert bot.last["disable_notification"] is True
+
+
 async def test_on_telegram_an_answer_to_what_is_gone_comes_all_the_same_and_shows_no_pages() -> None:
     port, bot = on_telegram()
     at = ChatAddress("telegram", "1", "2")
@@ -173,6 +184,62 @@ async def test_on_discord_buttons_stand_as_long_as_there_are_any() -> None:
     assert (button.label, button.custom_id) == ("Yes", "y")
     await port.edit(at, "8", TEXT)
     assert channel.last["view"] is None, "not there to be pressed any more"
+
+
+ARCHIVED, LOCKED, FORBIDDEN, TOO_FAST = 50083, 160005, 50013, discord.RateLimited(7)
+
+
+class Thread(Channel):
+    """One that refuses words at first, and what is asked about it."""
+
+    def __init__(self, *answers: object) -> None:
+        super().__init__(None)
+        self.answers = [*answers]
+
+    async def send(self, *_: Any, **told: Any) -> Any:
+        self.calls.append(("send", told))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return SimpleNamespace(id=answer)
+
+
+async def in_thread(thread: Thread, about: Told) -> CallFailed | str:
+    port = DiscordPort(FILES)
+    port.client = cast("Any", SimpleNamespace(http=about, get_partial_messageable=gives(thread)))
+    try:
+        return await port.create(ChatAddress("discord", "1", "2", "3"), replace(TEXT, reply_to=""), "k")
+    except CallFailed as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("answers", "fails", "kind", "fate", "cause"),
+    [
+        ((said(400, ARCHIVED), TOO_FAST), {}, 11, Fate.TOO_FAST, Cause.NONE),
+        ((said(400, ARCHIVED), OSError("gone")), {}, 11, Fate.UNKNOWN, Cause.NONE),
+        ((said(400, ARCHIVED),), {"edit_channel": TOO_FAST}, 11, Fate.TOO_FAST, Cause.NONE),
+        ((said(400, ARCHIVED),), {"edit_channel": OSError("gone")}, 11, Fate.NOT_SENT, Cause.NONE),
+        ((said(400, LOCKED),), {"get_channel": TOO_FAST}, 11, Fate.TOO_FAST, Cause.NONE),
+        ((said(400, LOCKED),), {"get_channel": OSError("gone")}, 11, Fate.NOT_SENT, Cause.NONE),
+        ((said(400, ARCHIVED),), {"edit_channel": said(403, FORBIDDEN)}, 11, Fate.REFUSED, Cause.NO_THREAD),
+        ((said(400, ARCHIVED), said(400, LOCKED)), {}, 12, Fate.REFUSED, Cause.NO_RIGHTS),
+        ((said(400, LOCKED),), {"get_channel": said(403, FORBIDDEN)}, 11, Fate.REFUSED, Cause.NO_RIGHTS),
+    ],
+)
+async def test_on_discord_a_thread_is_closed_only_where_discord_says_so(
+    answers: tuple[object, ...], fails: dict[str, Exception], kind: int, fate: Fate, cause: Cause
+) -> None:
+    """What is too fast, or fails on its way, says nothing of a thread: else its words would go astray into the channel, or nowhere."""
+    failed = await in_thread(Thread(*answers), Told({"type": kind}, fails))
+    assert isinstance(failed, CallFailed)
+    assert (failed.fate, failed.cause) == (fate, cause)
+
+
+async def test_on_discord_a_thread_that_was_archived_is_opened_again() -> None:
+    thread, about = Thread(said(400, ARCHIVED), 8), Told({"type": 11})
+    assert await in_thread(thread, about) == "8"
+    assert about.calls == [("edit_channel", {"archived": False})]
 
 
 def test_another_part_has_another_nonce_which_is_as_long_as_it_may_be() -> None:
@@ -271,3 +338,46 @@ async def test_on_slack_a_file_goes_to_its_thread_is_not_changed_and_is_taken_aw
     web.answer = Answer()
     await port.edit(HERE, "8.0", TEXT)
     assert web.last["blocks"] == [], "those that stood there go"
+
+
+async def test_on_slack_what_can_be_pressed_can_be_told_apart_by_slack() -> None:
+    """It refuses a block in which two have one name, and the question would stand there without any button."""
+    port, web, _ = on_slack()
+    choices = tuple(
+        Button(label, f"answer:t_1:0f{place}") for place, label in enumerate(("inside", "garden", "decline"))
+    )
+    await port.create(HERE, Content(ContentKind.APPROVAL, Styled("Where?"), choices), "k")
+    (elements,) = [block["elements"] for block in web.last["blocks"] if block["type"] == "actions"]
+    assert len({one["action_id"] for one in elements}) == len(choices)
+    assert [one["value"] for one in elements] == [one.data for one in choices]
+
+
+class Slow(Told):
+    """A library whose calls take their time."""
+
+    id = 2
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        asked = super().__getattr__(name)
+
+        async def slowly(*given: Any, **told: Any) -> Any:
+            await asyncio.sleep(0.1)
+            return await asked(*given, **told)
+
+        return slowly
+
+
+async def test_a_file_may_take_longer_than_words_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as the outbox gives it: else what is large, or goes a slow way, would begin anew for ever."""
+    assert sender.CALL_SECONDS < UPLOAD_SECONDS < sender.UPLOAD_SECONDS
+    monkeypatch.setattr("adapters.slack.port.CALL_SECONDS", 0.02)
+    monkeypatch.setattr("adapters.discord.port.CALL_SECONDS", 0.02)
+    slack = SlackPort(cast("Any", Slow(Answer({"ts": "8.0", "files": [{"id": "F1"}]}))), FILES)
+    channel = Slow(SimpleNamespace(id=8))
+    on_it = DiscordPort(FILES)
+    on_it.client = cast("Any", SimpleNamespace(http=SimpleNamespace(token="t"), get_partial_messageable=gives(channel)))
+    for port, at in ((slack, HERE), (on_it, ChatAddress("discord", "1", "2"))):
+        await port.create(at, file("a.csv"), "k")
+        with pytest.raises(CallFailed) as failed:
+            await port.create(at, replace(TEXT, reply_to=""), "k")
+        assert failed.value.fate is Fate.UNKNOWN

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from adapters.checks.probe import MAX_BYTES, Probe, ServerReply
+from adapters.checks.probe import MAX_BYTES, Answering, Probe, Question, ServerReply, answering_at, health
 
 BODY = {"": b"x" * 65_536, "gzip": gzip.compress(b" " * 100_000_000)}
 
@@ -60,3 +60,28 @@ async def test_a_body_of_the_usual_size_is_read_whole():
 
     reply = await asked(serve)
     assert reply.table["data"] == "word " * 200_000
+
+
+async def test_a_gateways_answer_is_read_whole_though_it_comes_in_pieces() -> None:
+    """A proxy passes on head and body as they come: half of an answer is not taken for somebody else's."""
+    body, left = b'{"status": "ok", "program": "outspoken"}', asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for piece in (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body), body[:9], body[9:]):
+            await asyncio.sleep(0.02)
+            writer.write(piece)
+        writer.close()
+        await writer.wait_closed()
+        left.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        assert await answering_at(url) is Answering.GATEWAY
+        await left.wait()
+        left.clear()
+        assert (await health(url, Question.ALIVE, None, 5)).yes
+        await left.wait()
+    finally:
+        server.close()

@@ -10,13 +10,15 @@ from typing import Any, cast
 import pytest
 from pydantic import SecretStr
 
-from adapters.contract.chat import CallFailed, Fate
-from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.chat import CallFailed, Cause, Fate
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.contract.supervision import AdapterDown
 from adapters.slack.adapter import SlackAdapter, _Behind
 from adapters.slack.inbound import PersonDid, deleted_ts, read_body, read_press
 from adapters.slack.platform import Slack
 from adapters.slack.sockets import ALL
 from tests.adapters.test_port_calls import Answer, Told
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 MENTION = {"type": "message", "channel": "C1", "ts": "5.0", "user": "U1", "text": "<@UBOT> hello"}
@@ -198,3 +200,55 @@ def test_a_message_with_answers_in_its_thread_that_was_taken_back_is_gone_as_any
     event: dict[str, Any], gone: str | None
 ) -> None:
     assert deleted_ts(event) == gone
+
+
+@pytest.mark.parametrize("answer", [Answer(), Answer({"user_id": None, "url": 7}), AttributeError("'str' has no get")])
+async def test_a_page_in_slacks_place_is_no_mistake_of_ours_and_ends_no_socket(answer: Answer | Exception) -> None:
+    """A portal or a proxy may answer in words of its own, with a 200; the library fails at them, or hands on what has nothing in it."""
+    made, _, _, _ = adapter()
+    fails = {"auth_test": answer, "apps_connections_open": answer} if isinstance(answer, Exception) else {}
+    made._web = Told(answer, fails)
+    with pytest.raises(AdapterDown, match="could not be understood") as down:
+        await made.stand()
+    assert not down.value.fatal
+    with pytest.raises(CallFailed) as failed:
+        await made._socket_url()
+    assert failed.value.cause is Cause.UNREADABLE
+
+
+async def test_who_we_are_is_known_to_all_that_ask_for_it() -> None:
+    made, _, missed, _ = adapter()
+    made._web = Told(Answer({"user_id": "UBOT", "team_id": "T1", "url": "wss://slack.example"}))
+    await made.stand()
+    assert {made._me, missed.me, made.port.me} == {"UBOT"}
+    assert made.port.team == "T1"
+    assert await made._socket_url() == "wss://slack.example"
+
+
+@pytest.mark.parametrize("late", ["", "[late] "])
+@pytest.mark.parametrize(
+    ("typed", "command", "words"),
+    [("!new", "new", ""), ("!stop all", "stop", "all"), ("!Stop all", "stop", "all"), ("!stop\nall", "stop", "all")],
+)
+def test_a_command_means_the_same_however_it_is_written_and_though_it_is_read_late(
+    typed: str, command: str, words: str, late: str
+) -> None:
+    found = read_body({"event": {**MENTION, "text": f"<@UBOT> {typed}"}}, "UBOT", "T1", late=late)
+    assert isinstance(found, PersonDid)
+    said = found.message
+    assert (said.command, said.text, said.typed) == (command, words, f"{late}{typed}")
+
+
+async def test_what_cannot_be_stored_is_not_acknowledged_and_is_looked_for_in_the_history_as_well() -> None:
+    """Slack tells it again for some minutes alone."""
+    made, _, missed, _ = adapter()
+    missed.owes = missed.done.append
+
+    async def away(_: object) -> None:
+        raise NotAccepted("away", NotAcceptedCode.STORAGE_AWAY)
+
+    made._take = cast("Any", away)
+    made._way = cast("Any", SimpleNamespace(waiting=gives(None)))
+    made._owed = cast("Any", SimpleNamespace(put=gives(None)))
+    assert not await made._take_in({"event": MENTION})
+    assert missed.done == [MENTION]

@@ -441,6 +441,21 @@ async def test_a_slow_tool_is_a_card_on_a_stream(slack: SlackHarness) -> None:
         assert all(m.stream is None or m.stream.state is not StreamState.OPEN for m in chat.channel.messages.values())
 
 
+async def test_a_file_whose_sending_got_no_answer_is_looked_for_and_comes_once(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "write notes.txt: milk and bread")
+        await answer(slack, chat, "Done")
+        slack.fake.script("files.completeUploadExternal", LoseAnswer())
+        slack.say(chat, ada, "send notes.txt")
+        await slack.until(lambda: any(one.file == "notes.txt" for one in answers(slack, chat)))
+        slack.say(chat, ada, "say that is all")
+        await answer(slack, chat, "that is all")  # what comes behind it comes when it is settled
+        assert called(slack, "files.completeUploadExternal") == 1
+        assert len([one for one in answers(slack, chat) if one.file]) == 1
+
+
 async def test_a_notice_is_an_alert(slack: SlackHarness) -> None:
     ada = slack.person("Ada")
     chat = slack.private(ada)

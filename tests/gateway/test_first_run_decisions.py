@@ -10,7 +10,7 @@ import re
 import socket
 import stat
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import aiohttp
@@ -27,6 +27,7 @@ from adapters.slack import check as slack_check
 from adapters.slack import manifest
 from adapters.telegram import check as telegram_check
 from adapters.telegram.platform import Telegram
+from adapters.telegram.webhook import RECENT_SECONDS
 from agent_core.causes import BreakCause
 from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Credential, Endpoint
@@ -54,6 +55,7 @@ from tests.gateway.first_run import ROOT
 from tests.ports import free_port
 
 LEVELS = list(Severity)
+NOW = datetime(2026, 11, 28, tzinfo=UTC)
 
 
 def reply(status: int = 200, body: Json = None, **headers: str) -> ServerReply:
@@ -212,7 +214,7 @@ def test_whatever_is_answered_there_is_a_finding_and_no_exception(
     slack_check.judged_hello(one.body, "page")
     discord_check.judged_guilds(one, "1")
     discord_check.judged_starts(one)
-    telegram_check.judged_webhook(one, settings)
+    telegram_check.judged_webhook(one, settings, NOW)
     telegram_check.judged_poll(one)
     doctor_model.names_of(one)
     judged_status(one.table)
@@ -253,11 +255,27 @@ def test_exactly_the_scopes_that_are_missing_are_named(granted: set[str]) -> Non
 def test_a_webhook_of_somebody_else_is_found() -> None:
     ours = Telegram(token=SecretStr("1:a"), webhook_url="https://chat.example.org", webhook_secret=SecretStr("s"))
     other = reply(body={"result": {"url": "https://elsewhere.example/x"}})
-    assert worst(telegram_check.judged_webhook(other, ours)) is Severity.PROBLEM
+    assert worst(telegram_check.judged_webhook(other, ours, NOW)) is Severity.PROBLEM
     mine = reply(body={"result": {"url": "https://chat.example.org/telegram/1"}})
-    assert worst(telegram_check.judged_webhook(mine, ours)) is Severity.OK
-    failing = reply(body={"result": {"url": "https://chat.example.org/telegram/1", "last_error_message": "404"}})
-    assert worst(telegram_check.judged_webhook(failing, ours)) is Severity.WARNING
+    assert worst(telegram_check.judged_webhook(mine, ours, NOW)) is Severity.OK
+
+
+@pytest.mark.parametrize(
+    ("waiting", "ago", "warns"),
+    [(1, 1, True), (1, RECENT_SECONDS, True), (1, RECENT_SECONDS + 1, False), (0, 1, False)],
+)
+@pytest.mark.parametrize("host", ["chat", "elsewhere"])
+def test_an_error_of_a_webhook_is_told_while_it_is_one_and_hides_nothing_worse(
+    host: str, waiting: int, ago: float, *, warns: bool
+) -> None:
+    """Telegram goes on telling of its last error for months after it is over."""
+    ours = Telegram(token=SecretStr("1:a"), webhook_url="https://chat.example.org", webhook_secret=SecretStr("s"))
+    told: dict[str, Json] = {
+        "url": f"https://{host}.example.org/telegram/1", "pending_update_count": waiting, "last_error_message": "404",
+        "last_error_date": int(NOW.timestamp() - ago),
+    }  # fmt: skip
+    found = worst(telegram_check.judged_webhook(reply(body={"result": told}), ours, NOW))
+    assert found is (Severity.PROBLEM if host != "chat" else Severity.WARNING if warns else Severity.OK)
 
 
 def test_the_manifest_in_the_repository_is_the_one_in_the_code() -> None:

@@ -32,3 +32,14 @@ def test_who_serves_less_than_the_others_is_named_with_what_it_lacks() -> None:
     told = [what for what, _ in unlike(nodes) if "does not serve" in what]
     assert len(told) == 1
     assert told[0].startswith("Gateway 2 does not serve telegram/1")
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "told"), [("1.2", True, True), ("1.2", False, False), ("1.3", True, False)]
+)
+def test_other_settings_are_told_of_gateways_of_one_version_alone(version: str, *, other: bool, told: bool) -> None:
+    """While one is replaced after the other, a newer one has settings that the older ones know nothing of."""
+    here: dict[str, Json] = {"node": 1, "here": True, "version": "1.2", "settings": {"model": "a", "session": "b"}}
+    settings: dict[str, Json] = {"model": "c" if other else "a", "session": "b"}
+    found = [what for what, _ in unlike([here, {"node": 2, "version": version, "settings": settings}])]
+    assert ["[model]" in one for one in found] == ([True] if told else [])

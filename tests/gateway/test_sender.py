@@ -259,6 +259,18 @@ async def test_what_may_be_there_is_looked_for_since_it_was_tried_first_and_not_
         assert began <= tried <= SystemClock().now_ms()
 
 
+async def test_what_says_the_same_and_is_another_parts_is_not_taken_for_what_may_be_there() -> None:
+    """Where it is found by what it shows, the second of two equal ones would never come."""
+    async with chat() as one:
+        one.has_no_rest()
+        one.wants("t1", "yes")
+        first = (await one.shows("t1")).platform_id
+        one.port.does, one.port.there = [fails(Fate.UNKNOWN)], first
+        one.wants("t2", "yes")
+        assert (await one.shows("t2")).platform_id != first
+        assert [what for what, _, _ in one.port.calls] == ["create"] * 3
+
+
 async def test_that_a_part_was_sent_is_told_when_that_is_stored() -> None:
     async with chat() as one:
         one.wants("t1", "hello")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.terminal.conversation import Decider, Lines
 from adapters.terminal.deciding import TypedChoice, asked_lines, choice_of, choices_words
 from agent_core.jsonvalue import Json
 from tests.gateway.test_process import daemon, environment, outspoken
@@ -79,3 +81,29 @@ def test_nothing_of_others_steers_the_terminal_and_more_and_less_have_colours() 
     plain, coloured = asked_lines(one, colours=False), asked_lines(one, colours=True)
     assert plain == ["🔐 May I\\u001b[2J?", "+a\\u001b[31m", "-b", " c"]
     assert coloured[1:3] == ["\x1b[32m+a\\u001b[31m\x1b[0m", "\x1b[31m-b\x1b[0m"]
+
+
+@pytest.mark.parametrize("decided", [True, False])
+async def test_what_was_decided_is_not_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, decided: bool
+) -> None:
+    """It may be listed for a moment more: who is asked again would answer what comes next."""
+    waits: dict[str, Json] = {"id": "7", "turn": "t_1", "question": "May I?", **ALL}
+    read: list[str] = []
+
+    async def call(method: str, _path: str, _body: Json = None) -> dict[str, Json]:
+        return {"data": [waits]} if method == "GET" else {}
+
+    async def line() -> str:
+        read.append("deny")
+        return "deny"
+
+    asking = Decider("http://127.0.0.1:1", None, Lines(line), list)
+    monkeypatch.setattr(asking._remote, "call", call)
+    asking._decided = {"7"} if decided else set()
+    async with asking:
+        asking.begin("t_1")
+        while asking.asks:
+            await asyncio.sleep(0)
+    assert read == ([] if decided else ["deny"])
+    assert ("May I?" in capsys.readouterr().err) is not decided

@@ -103,3 +103,5 @@ def test_an_answer_that_was_written_anew_is_shown_anew() -> None:
     screen.again()
     seen += screen.new("I look. ") + screen.new("It left") + screen.new(" at ten.")
     assert seen == "I look. The ferry leaves\nI look. It left at ten."
+    screen.again()
+    assert screen.new("I look. It left") + screen.new(" at ten. Go.") == " Go.", "and once, if it comes again"

@@ -351,3 +351,11 @@ def test_emphasis_that_crosses_others_leaves_no_sign_behind_while_the_text_grows
 )
 def test_a_line_with_a_bar_that_cannot_end_a_cell_is_shown_as_it_grows(line: str) -> None:
     assert flatten(parse(line, growing=True)).text == flatten(parse(line)).text
+
+
+@pytest.mark.parametrize("markdown", ['(_"so it is"_) he said', '"_(so)_" and on', "(_so it is_) he said"])
+def test_emphasis_that_begins_behind_a_bracket_or_a_quotation_mark_is_seen_as_it_grows(markdown: str) -> None:
+    whole = flatten(parse(markdown)).text
+    assert "_" not in whole
+    for length in range(len(markdown)):
+        assert whole.startswith(flatten(parse(markdown[:length], growing=True)).text)

@@ -124,6 +124,9 @@ def _check_block(block: JsonObject, where: str) -> None:
                 raise bad_blocks(f"must have 1 to {most} items", f"{where}/elements")
             for index, element in enumerate(as_objects(elements)):
                 _check_element(element, f"{where}/elements/{index}")
+            named = [name for one in as_objects(elements) if (name := as_text(one.get("action_id")))]
+            if len(named) != len({*named}):
+                raise bad_blocks("action_id must be unique within its block", f"{where}/elements")
         case _:
             pass
 
