@@ -73,6 +73,10 @@ RENEW_SECONDS = 5.0
 """So long after the log's index was to be made anew that is not tried again: whoever still reads has the old one open."""
 STATEMENT_SECONDS = 20
 """No statement of ours takes longer on a healthy PostgreSQL; one that does is given up."""
+UNHEARD_SECONDS = STATEMENT_SECONDS + 5.0
+"""So long an answer is waited for at most, whatever the server does meanwhile."""
+WORK_SECONDS = 24 * 3600.0
+"""The same of what takes the longer the larger a database is: an upgrade, a look through all of it."""
 CONNECT_SECONDS = 4
 """Who cannot be reached within this time is away."""
 IDLE_IN_TRANSACTION_MS = 4_000
@@ -117,6 +121,10 @@ class Line(Protocol):
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
         """Run `body` in a transaction and commit; on any exception roll back and pass it on."""
+        ...
+
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        """The same, of what may take hours."""
         ...
 
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
@@ -172,6 +180,9 @@ class SqliteLine:
         except _LogTaken:
             await self._renew()
             return await self._run(work)
+
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        return await self.transact(body)
 
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
         _ = body
@@ -391,6 +402,20 @@ class PostgresLine:
         async with self._way.watched(self._conn), self._conn.begin():
             return await self._conn.run_sync(body)
 
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        """On a connection of its own, which is waited for as long as the pulse sees the server work on it."""
+        engine = postgres_engine(self._place, name="upgrade", autocommit=False, patience=WORK_SECONDS)
+        try:
+            async with asyncio.timeout(UNHEARD_SECONDS):
+                conn = await self._way.connection(engine)
+            try:
+                async with self._way.watched(conn), conn.begin():
+                    return await conn.run_sync(body)
+            finally:
+                await end_at_once(conn)
+        finally:
+            await engine.dispose()
+
     async def reopen(self) -> None:
         await self.close()
         self._conn = await self._new()
@@ -471,11 +496,16 @@ def _reading_engine(path: Path, *, looking: bool) -> Engine:
 
 
 def postgres_engine(
-    place: PostgresPlace, *, name: str, autocommit: bool, settings: dict[str, str] | None = None
+    place: PostgresPlace,
+    *,
+    name: str,
+    autocommit: bool,
+    settings: dict[str, str] | None = None,
+    patience: float | None = None,
 ) -> AsyncEngine:
     """An engine for `place`. Raises `CannotOpen` if asyncpg is not installed.
 
-    `settings` replaces the server-side limits that every connection but the pulse has.
+    `settings` replaces the server-side limits that every connection but the pulse has, `patience` the seconds for which an answer is waited for.
     """
     limits = {
         "statement_timeout": f"{STATEMENT_SECONDS * 1000}",
@@ -495,7 +525,7 @@ def postgres_engine(
             connect_args={
                 "async_creator_fn": connected,
                 "timeout": CONNECT_SECONDS,
-                "command_timeout": STATEMENT_SECONDS + 5,
+                "command_timeout": UNHEARD_SECONDS if patience is None else patience,
                 "server_settings": {"application_name": f"outspoken {name}"}
                 | (limits if settings is None else settings),
             },
