@@ -48,6 +48,9 @@ class FaultyLine:
     async def transact(self, body: Callable[[Connection], T]) -> T:
         return await self._faulty(lambda: self._line.transact(body))
 
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        return await self.transact(body)
+
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
         if self.shown.startswith("/"):
             return False  # a file: it is a transaction that fails
