@@ -92,6 +92,24 @@ async def test_with_a_turn_goes_what_was_shown_of_it_and_beside_it_and_nothing_o
         assert [len(await store.turns.journal(turn)) for turn in (gone, stays)] == [0, 2]
 
 
+async def test_nothing_is_stored_again_of_a_turn_that_is_forgotten_nor_of_what_was_said_beside_it(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, gone = await asked(store, "chat", "ada")
+        _, _, stays = await asked(store, "chat", "bob")
+        await store.keeping.remove_some(steps.remove_turns([gone]))
+        named = (
+            gone,
+            f"{gone}!failed.text0.0",
+            stays,
+            f"{stays}!failed.text0.0",
+            f"{gone}x",
+            "inbox:9",
+            "inbox:9!note",
+        )
+        await store.deliveries.put(session, epoch, [part(name, number) for number, name in enumerate(named, 1)])
+        assert [one.row.origin for one in await store.deliveries.open()] == [*named[2:]]
+
+
 async def test_what_was_decided_about_a_person_stays_without_their_name_and_what_they_kept_goes(sqlite: str) -> None:
     states = (PersonState.PENDING, PersonState.REFUSED, PersonState.APPROVED, PersonState.ADMIN, PersonState.REVOKED)
     async with opened(sqlite) as store:
