@@ -124,6 +124,15 @@ async def test_a_conversation_goes_when_nothing_of_it_is_left_and_nobody_comes_b
         assert left == ["speaks", "writes"]
 
 
+async def test_what_a_chat_has_set_stays_and_the_title_of_a_conversation_goes_with_it(where: str) -> None:
+    clock, kept = FakeClock(), ("telegram/1/7//", "web/page/one//ada", "api/key/two//ada")
+    async with opened(where, clock) as store:
+        for number, key in enumerate(kept):
+            assert await store.sessions.make(f"s{number}", key, '{"metadata":{"title":"Roses"}}')
+        clock.now += LATER
+        assert [one.key for one in await store.retaining.old_sessions(clock.now, 9, "")] == [*kept[1:]]
+
+
 async def test_what_is_told_begins_with_the_turn_that_many_before_the_last_that_counts(where: str) -> None:
     clock = FakeClock()
     async with opened(where, clock) as store:
