@@ -13,7 +13,9 @@ and again. Nothing is written into files that are not those that others see (`be
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -66,6 +68,8 @@ written and read as quickly as with larger ones. A file that is there keeps the 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """The log is copied into the file when it has grown by so much."""
 LOG_LIMIT_BYTES = 16 * 1024 * 1024
+COPIES = 2
+"""So many copies of itself a file needs room for while it is written anew: one beside it, and one in its log."""
 CACHE_KIB = 2 * 1024
 """Of each connection. What a turn reads again is in it; four times as much made no turn cheaper, and took 9 MiB after two thousand turns."""
 BUSY_MS = 5_000
@@ -212,7 +216,8 @@ class SqliteLine:
         return await self._run(self._emptied_log)
 
     async def rewrite(self) -> None:
-        """Write the whole file anew, so that nothing of what was removed is left between its rows. Nobody else writes meanwhile."""
+        """Write the whole file anew, so that nothing of what was removed is left between its rows. Nobody else writes meanwhile. Raises sqlite3.Error;
+        OSError, before anything is written, if there is no room: a disk that is filled by it would hold up everybody."""
         await self._run(self._rewrite)
 
     async def close(self) -> None:
@@ -309,6 +314,9 @@ class SqliteLine:
         return done
 
     def _rewrite(self) -> None:
+        folder, size = self._place.path.parent, os.stat(self._name).st_size  # noqa: PTH116
+        if shutil.disk_usage(folder).free < COPIES * size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._outside("VACUUM")
         self._emptied_log()
 
