@@ -6,15 +6,26 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StoppedWaiting
+import gateway.daemon as daemon
+from agent_core.store.errors import (
+    AlreadyRunning,
+    CannotOpenNow,
+    Damaged,
+    LeaseLost,
+    StoppedWaiting,
+    StorageUnavailable,
+)
 from gateway.config.paths import find_paths
 from gateway.config.reading import CannotServe, load
 from gateway.daemon import Stopping
+from gateway.observe.notify import Notifier
 from gateway.succession import succession, takeover
 from gateway.succession.closeddoor import ClosedDoor
 from gateway.succession.succession import Succession
@@ -64,6 +75,47 @@ async def test_a_database_that_cannot_be_had_is_waited_for_by_who_had_it_or_stan
     else:
         with pytest.raises(CannotOpenNow):
             await one.cannot_open(error)
+    await one.close()
+
+
+LOST = LeaseLost("Node 7 has lost its lock.")
+GONE = StorageUnavailable("The database cannot be read.")
+
+
+@pytest.mark.parametrize("lives", [0, 1])
+@pytest.mark.parametrize(
+    ("error", "waits"),
+    [
+        (LOST, True),
+        (GONE, True),
+        (ExceptionGroup("tasks", [GONE, ExceptionGroup("more", [LOST])]), True),
+        (Damaged("Rows cannot be read."), False),
+        (ExceptionGroup("tasks", [GONE, ValueError("a mistake")]), False),
+        (ValueError("a mistake"), False),
+    ],
+)
+async def test_a_later_life_that_loses_its_database_while_it_begins_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, lives: int, *, waits: bool
+) -> None:
+    @asynccontextmanager
+    async def begins(*_: object, **__: object) -> AsyncGenerator[None]:
+        raise error
+        yield
+
+    monkeypatch.setattr(daemon, "serving", begins)
+    told: list[str] = []
+    one = of(tmp_path, asyncio.Event(), told, standby=False)
+    for _ in range(lives):
+        await one.opened()
+    paths = find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
+    config = load(None, {}).config
+    live = daemon._live(config, paths, Stopping(), one, Notifier(""), lambda _: None)
+    if waits and lives:
+        assert await live is config
+        assert told == [succession.AWAY]
+    else:
+        with pytest.raises(type(error)):
+            await live
     await one.close()
 
 
