@@ -29,15 +29,18 @@ from agent_core.store.turns.rows import FORGOTTEN
 _GIVEN = [t.deliveries.c[name] for name in (*t.PART.names, "session", "epoch")]
 
 
+def behind_in(origin: ColumnElement[str], dialect: str) -> ColumnElement[str]:
+    """The same as `rows.behind`, in the database."""
+    mark = literal_column("'!'", Text)
+    if dialect == "postgresql":
+        return func.split_part(origin, mark, literal_column("1"))
+    return func.substr(origin, 1, func.instr(origin.concat(mark), mark) - 1)
+
+
 def _part(dialect: str) -> Select[*tuple[Any, ...]]:
     """A part, but none of a turn that is forgotten, nor of what was said beside it (`rows.behind`): its surface may still take back what it showed, and
     would store their words again."""
-    origin, mark = bindparam("origin", type_=t.deliveries.c.origin.type), literal_column("'!'", Text)
-    turn = (
-        func.split_part(origin, mark, literal_column("1"))
-        if dialect == "postgresql"
-        else func.substr(origin, 1, func.instr(origin.concat(mark), mark) - 1)
-    )
+    turn = behind_in(bindparam("origin", type_=t.deliveries.c.origin.type), dialect)
     forgotten = exists().where(t.turns.c.turn == turn, t.turns.c.removed == FORGOTTEN)
     return select(*(bindparam(column.name, type_=column.type) for column in _GIVEN)).where(~forgotten)
 
