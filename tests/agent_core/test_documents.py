@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent_core.documents import office
 from agent_core.documents.kinds import FileKind, kind_of
 from agent_core.documents.reading import JOB, MOST_BYTES, work
+from agent_core.documents.told import SCAN, SCAN_SO_FAR
 from agent_core.jsonvalue import Json
 from agent_core.text.tongue import known_sentence, speaking
 from agent_core.workers.pool import Workers, WorkFailed
@@ -65,6 +66,11 @@ async def test_what_is_made_to_do_harm_comes_to_a_limit_and_the_next_file_is_rea
 def test_a_long_pdf_is_read_as_far_as_there_is_time_and_says_so() -> None:
     make, _ = READ["PDF of 10 000 pages"]
     assert "of which the first" in str(found(make(), 0.2)["about"])
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(60, SCAN), (0, SCAN_SO_FAR.format(count=1))])
+def test_of_a_long_scan_only_what_was_looked_at_is_said_to_have_no_text(seconds: float, said: str) -> None:
+    assert found(pdf(["", "", ""]), seconds)["why"] == said
 
 
 @pytest.mark.parametrize("odd", [{1}, {2}, {3}, {1, 2}, {1, 3}, {2, 3}])

@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
@@ -116,6 +117,30 @@ async def test_a_later_life_that_loses_its_database_while_it_begins_waits_for_it
     else:
         with pytest.raises(type(error)):
             await live
+    await one.close()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_life_that_lost_its_database_ends_in_a_hurry_and_the_next_one_is_found_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, lost: bool
+) -> None:
+    stopping, ended = Stopping(), list[bool]()
+    up = SimpleNamespace(url="http://127.0.0.1:4711", lost=asyncio.Event(), rehearsal=True, recovered=0)
+    (up.lost if lost else stopping.asked).set()
+
+    @asynccontextmanager
+    async def serves(*_: object, **__: object) -> AsyncGenerator[object]:
+        yield up
+        ended.append(stopping.hurry.is_set())
+
+    monkeypatch.setattr(daemon, "serving", serves)
+    one = of(tmp_path, stopping.asked, [], standby=False)
+    paths = find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
+    paths.state_dir.mkdir(parents=True, exist_ok=True)
+    config = load(None, {"OUTSPOKEN_SERVER__PORT": "0"}).config
+    after = await daemon._live(config, paths, stopping, one, Notifier(""), lambda _: None)
+    assert ended == [lost], "it has nothing left to wait for"
+    assert after.server.port == 4711, "whoever knows where this one is finds the next one there"
     await one.close()
 
 
