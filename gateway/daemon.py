@@ -34,6 +34,7 @@ from agent_core.settings import RULES, TurnSettings
 from agent_core.signals import Committed, ModelCalled, Signal, Signals, TurnClosed
 from agent_core.store.database.ownership import Serves
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.database.trouble import away_now
 from agent_core.store.errors import CannotOpenNow, StoppedWaiting
 from agent_core.store.slices.rows import HOUSE
 from agent_core.store.store import Store, open_store
@@ -807,6 +808,7 @@ async def _live(
 ) -> Config:
     """Serve until told to stop, or until the database is lost; if it cannot be had, wait until it may be tried again. With what the next life begins:
     whoever knows where this one is finds it there."""
+    again, up = succession.has_served, None
     try:
         async with AsyncExitStack() as stack:
             up = await stack.enter_async_context(serving(config, paths, stopping, succession=succession))
@@ -830,8 +832,12 @@ async def _live(
                 most = config.server.drain_seconds + BEYOND_DRAIN_SECONDS
                 notifier.tell(STOPPING="1", STATUS="Open turns may end", EXTEND_TIMEOUT_USEC=f"{most * 1_000_000:.0f}")
                 log.info("gateway.stopping")
-    except CannotOpenNow as error:
-        await succession.cannot_open(error)
+    except Exception as error:
+        # Of a first start that is told: whoever waits for it is to know. A later one may meet a server that is only just coming back.
+        may_wait = isinstance(error, CannotOpenNow) or (again and up is None)
+        if (away := away_now(error) if may_wait else None) is None:
+            raise
+        await succession.cannot_open(away)
     return config
 
 

@@ -50,7 +50,7 @@ _BEGINNINGS: tuple[tuple[bytes, FileKind, str], ...] = (
     (b"PK\x05\x06", FileKind.ZIP, "application/zip"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileKind.OLD_OFFICE, "application/x-ole-storage"),
     (b"\x1f\x8b", FileKind.PACKED, "application/gzip"),
-    (b"BZh", FileKind.PACKED, "application/x-bzip2"),
+    *((b"BZh%d1AY&SY" % size, FileKind.PACKED, "application/x-bzip2") for size in range(1, 10)),
     (b"\xfd7zXZ\0", FileKind.PACKED, "application/x-xz"),
     (b"7z\xbc\xaf\x27\x1c", FileKind.PACKED, "application/x-7z-compressed"),
     (b"Rar!\x1a\x07", FileKind.PACKED, "application/vnd.rar"),
@@ -58,6 +58,10 @@ _BEGINNINGS: tuple[tuple[bytes, FileKind, str], ...] = (
     (b"\x7fELF", FileKind.PROGRAM, "application/x-executable"),
     (b"MZ", FileKind.PROGRAM, "application/x-dosexec"),
 )
+_LETTERS = frozenset({b"OggS", b"ID3", b"fLaC", b"caff", b"MZ"})
+"""Marks with which a text may begin as well: a coffee, a newspaper, a page about tags."""
+HEAD = 16
+"""Where these are marks, there is a zero in so many bytes, and in no text."""
 _INSIDE_BOXES: tuple[tuple[bytes, FileKind, str], ...] = (
     (b"heic", FileKind.PICTURE, "image/heic"),
     (b"heix", FileKind.PICTURE, "image/heic"),
@@ -82,8 +86,16 @@ def kind_of(data: bytes, claimed: str = "") -> tuple[FileKind, str]:
         return FileKind.EMPTY, ""
     if b"%PDF-" in data[:PDF_WITHIN]:
         return FileKind.PDF, "application/pdf"
-    found = next(((kind, mime) for begins, kind, mime in _BEGINNINGS if data.startswith(begins)), None)
-    if data[4:8] == b"ftyp":
+    binary = b"\0" in data[:HEAD]
+    found = next(
+        (
+            (kind, mime)
+            for begins, kind, mime in _BEGINNINGS
+            if data.startswith(begins) and (binary or begins not in _LETTERS)
+        ),
+        None,
+    )
+    if data[4:8] == b"ftyp" and binary:
         found = _named(_INSIDE_BOXES, data) or (FileKind.VIDEO, "video/mp4")
     elif data.startswith(b"RIFF"):
         found = _named(_INSIDE_RIFF, data)

@@ -23,6 +23,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     func,
     or_,
     select,
@@ -640,8 +641,11 @@ class EvidenceReads(StoreReading):
         cut = select(p.piece.label("id"), p.at).order_by(p.piece.desc()).limit(1_000).subquery()
         found: list[int] = []
         for newest, when in ((heard, heard.c.received_at), (shown, shown.c.at), (cut, cut.c.at)):
-            least = select(func.coalesce(func.min(newest.c.id), 1) - 1).where(when >= at)
-            found.append(int((await self._asks.all(least))[0][0]))
+            first = func.min(
+                case((when >= at, newest.c.id))
+            )  # of those that came since; where none did, the last is it
+            before = select(func.coalesce(first - 1, func.max(newest.c.id), 0))
+            found.append(int((await self._asks.all(before))[0][0]))
         return found[0], found[1], found[2]
 
 

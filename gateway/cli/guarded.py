@@ -15,7 +15,6 @@ import click
 PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
 
 T = TypeVar("T")
-E = TypeVar("E", bound=Exception)
 
 
 def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
@@ -47,14 +46,6 @@ def in_words(work: Callable[[], T]) -> T:
         sys.exit(_problem(error))
 
 
-def _only(error: Exception, kind: type[E]) -> E | None:
-    """The error, if it is of this kind; of what several tasks raised, the first, if all are."""
-    if not isinstance(error, ExceptionGroup):
-        return error if isinstance(error, kind) else None
-    found = [_only(one, kind) for one in cast("ExceptionGroup[Exception]", error).exceptions]
-    return found[0] if None not in found else None
-
-
 def _alone(error: Exception) -> Exception:
     """What was raised, if a group of tasks raised nothing else."""
     if not isinstance(error, ExceptionGroup):
@@ -71,7 +62,7 @@ def _print_no_more() -> None:
 def _problem(error: Exception) -> int:
     """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
     from adapters.terminal.ask import GatewayLost, GatewayRefused
-    from agent_core.store.database.trouble import cannot_start
+    from agent_core.store.database.trouble import cannot_start, only
     from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
     from agent_core.store.keeping.backup import CannotCopy
     from gateway.config.paths import PathsError
@@ -82,7 +73,7 @@ def _problem(error: Exception) -> int:
     from gateway.operate.triage.reading import CANNOT_TELL, CannotTriage
 
     error = _alone(error)
-    away = _only(error, StorageUnavailable)
+    away = only(error, StorageUnavailable)
     if away is not None:  # whatever was to be read or written, at a start or by a command
         error = cannot_start(away)
     match error:

@@ -42,7 +42,7 @@ from agent_core.store.keeping.forgetting import (
 from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
 from agent_core.store.sessions.rows import ONCE
-from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.store import StorageUnavailable, Store, StoreError
 from agent_core.tools.files.trees import remove_tree
 from agent_core.turn.events import ReplyFinished, TurnOpened
 from gateway.limits.whose import author_of, folder_name
@@ -92,8 +92,9 @@ class ForgettingResult:
         )
         if not self.rewritten:
             lines.append(
-                "The database's file is too large to be written anew while the gateway runs. What was removed is overwritten; to be sure that no "
-                "copy is left between rows, stop the gateway and run this again."
+                "The database's file was not written anew: it is too large for that while the gateway runs, its disk has no room for two copies of it, "
+                "or it is damaged. What was removed is overwritten; to be sure that no copy is left between rows, see to that, stop the gateway and run "
+                "this again."
             )
         lines.append(
             "Backups and logs that you keep elsewhere still hold what they hold."
@@ -196,14 +197,22 @@ class Forgetting:
         return job
 
     async def finish_all(self) -> None:
-        """Do what is not done yet."""
+        """Do what is not done yet. What cannot be done just now keeps no other."""
         try:
             for job in await self._left():
                 # Else it was ended while that was read, and what has its name by now is another one's.
                 if job in await self._left():
-                    await self.finish(job)
+                    await self._tried(job)
         except StorageUnavailable as error:
             log.warning("forget.not_done", error=str(error))
+
+    async def _tried(self, job: ForgettingJob) -> None:
+        try:
+            await self.finish(job)
+        except (StoreError, OSError) as error:
+            log.warning("forget.not_done", forget=job.forget, error=str(error))
+        except Exception:
+            log.exception("forget.failed", forget=job.forget)
 
     async def _left(self) -> list[ForgettingJob]:
         """What is not done, and nobody here does."""

@@ -25,12 +25,14 @@ from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.keeping import retaining
 from agent_core.store.keeping.keeping import PAUSE
-from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.keeping.pruning import Pruned
+from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.tools.files.trees import below, remove_tree
 from agent_core.tools.files.workspace import LEFT_OVER
 
 log = structlog.get_logger("gateway")
 K = TypeVar("K")
+T = TypeVar("T")
 
 FIRST_SECONDS = 300.0
 """The first look comes soon: a gateway that is restarted every day has to get there too."""
@@ -115,6 +117,8 @@ class Upkeep:
     _seen: float = 0
     """When the clocks were compared last, by the one that does not jump."""
     _stored: float = 0
+    _stuck: bool = False
+    """In this look pages could not be given back."""
 
     async def run(self) -> None:
         """Look again and again."""
@@ -182,14 +186,17 @@ class Upkeep:
         return Reckoning(await self.store.retaining.known_until(self.store.node) or self.clock.now_ms())
 
     async def _look(self, now: Reckoning, tally: Tally) -> Tally:
-        pruned = await self.store.keeping.prune(now.now, self.keep, now.leaps)
+        self._stuck = False
+        pruned = await _alone(self.store.keeping.prune(now.now, self.keep, now.leaps), Pruned(0, 0))
+        if pruned.damaged:
+            log.warning("upkeep.not_done", error=pruned.damaged)
         longest = [pruned.seconds]
-        journals = await self._journals(now, longest)
-        files = await self._files(now, longest)
-        records = await self._records(now, longest)
+        journals = await _alone(self._journals(now, longest), 0)
+        files = await _alone(self._files(now, longest), 0)
+        records = await _alone(self._records(now, longest), 0)
         await self._give_back(longest)
-        workspaces, room = await self._workspaces(now)
-        spooled, spool = await self._spooled(now)
+        workspaces, room = await _alone(self._workspaces(now), (0, 0))
+        spooled, spool = await _alone(self._spooled(now), (0, 0))
         return replace(
             tally,
             at=self.clock.now_ms(),
@@ -273,10 +280,15 @@ class Upkeep:
         return count
 
     async def _give_back(self, longest: list[float]) -> None:
-        """Let the disk have what is free. Soon: the longer SQLite's list of free pages is, the longer it looks for each."""
+        """Let the disk have what is free. Soon: the longer SQLite's list of free pages is, the longer it looks for each. Around damage it stays in the file."""
+        if not self._stuck:
+            self._stuck = not await _alone(self._given_back(longest), otherwise=False)
+
+    async def _given_back(self, longest: list[float]) -> bool:
         while (freed := await self.store.keeping.remove_some(retaining.give_back)).count:
             longest.append(freed.seconds)
             await asyncio.sleep(freed.seconds * PAUSE)
+        return True
 
     # ------------------------------------------------------------------ files
 
@@ -292,6 +304,19 @@ class Upkeep:
         on_their_way = b"\n".join([one.row.want for one in await self.store.deliveries.open()])
         kept = await asyncio.to_thread(_named_in, self.places.spool, on_their_way)
         return await asyncio.to_thread(_sweep, self.places.spool, before, set[str](), kept)
+
+
+async def _alone(work: Awaitable[T], otherwise: T) -> T:
+    """What came of one kind. What cannot be read of it, or a mistake of ours, keeps no other; where the storage is away, nothing is done."""
+    try:
+        return await work
+    except Damaged as error:
+        log.warning("upkeep.not_done", error=str(error))
+    except StorageUnavailable:
+        raise
+    except Exception:
+        log.exception("upkeep.failed")
+    return otherwise
 
 
 def _light(things: Sequence[K], weigh: Callable[[K], int]) -> Sequence[K]:

@@ -32,7 +32,9 @@ log = structlog.get_logger("gateway")
 CONTROL = "control"
 ANSWER_SECONDS = 20.0
 LONGEST_WORD = 7_000
-"""PostgreSQL carries eight thousand bytes in one word."""
+"""In bytes: PostgreSQL carries eight thousand in one word."""
+MOST_CHARS = 1_000
+"""So much is passed on of what somebody is told: a character takes six bytes at most."""
 
 
 class FarWish(StrEnum):
@@ -142,7 +144,7 @@ async def carry_out(
     wish, *more = orjson.loads(words)
     said = orjson.dumps(await _done(hub, key, inbox_id, FarWish(wish), more)).decode()
     heard(f"{inbox_id}:{said}")
-    if len(said) < LONGEST_WORD:
+    if len(said.encode()) < LONGEST_WORD:
         tell(f"{CONTROL}:{inbox_id}:{said}")
 
 
@@ -159,7 +161,8 @@ async def _done(hub: Hub, key: SessionKey, inbox_id: int, wish: FarWish, words: 
             turn, call, verdict, by, lasts = words
             return await stopping.approve(key, turn, call, Verdict(verdict), by, Lasting(lasts))
         case FarWish.ANSWER:
-            return await stopping.answer(key, *words)
+            told = await stopping.answer(key, *words)
+            return told if told is None or len(told) <= MOST_CHARS else f"{told[:MOST_CHARS]}…"
         case FarWish.REWORDED:
             return await _reword(hub.accepting, key, int(words[0]))
         case FarWish.CHANGE:

@@ -36,21 +36,31 @@ SILENT = "The folder for files ({root}) does not answer: does its disk or share 
 
 def number_of(root: Path) -> str:
     """The number of a directory; made, if nobody has. Empty if it cannot be read."""
-    path = root / NUMBER
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        made = root / f"{NUMBER}.{secrets.token_hex(4)}"
-        made.write_text(secrets.token_hex(8))
-        try:
-            with suppress(FileExistsError):
-                path.hardlink_to(made)  # whole, or not at all: others begin at the same moment
-        finally:
-            made.unlink()
-        with path.open() as file:
-            return file.read(MOST_BYTES).strip()
+        return _number(root)
     except (OSError, ValueError) as error:
         log.warning("slices.directory_not_known", folder=str(root), error=str(error))
         return ""
+
+
+def _number(root: Path) -> str:
+    """The same. Raises OSError, ValueError."""
+    with suppress(FileNotFoundError):  # first: where it is there, nothing need be written
+        return _read(root)
+    root.mkdir(parents=True, exist_ok=True)
+    made = root / f"{NUMBER}.{secrets.token_hex(4)}"
+    try:
+        made.write_text(secrets.token_hex(8))
+        with suppress(FileExistsError):
+            (root / NUMBER).hardlink_to(made)  # whole, or not at all: others begin at the same moment
+    finally:
+        made.unlink(missing_ok=True)
+    return _read(root)
+
+
+def _read(root: Path) -> str:
+    with (root / NUMBER).open() as file:
+        return file.read(MOST_BYTES).strip()
 
 
 class WorkFolder:
@@ -67,8 +77,9 @@ class WorkFolder:
     def there(self) -> bool:
         """Whether it is there, by asking it. From any thread."""
         try:
-            with (self._root / NUMBER).open() as file:
-                return file.read(MOST_BYTES).strip() == self._number
+            if not self._number:  # nobody could tell at the start: it is the one that is there first
+                self._number = _number(self._root)
+            return _read(self._root) == self._number != ""
         except (OSError, ValueError):
             return False
 

@@ -61,6 +61,11 @@ class Succession:
             self._takeover = Takeover(place.path)
 
     @property
+    def has_served(self) -> bool:
+        """The database was its own before."""
+        return self._lives > 0
+
+    @property
     def waits(self) -> Waits | None:
         """What a store that is opened asks while another process has the database; None: then it is an error."""
         return self._wait if self._standby or self._takeover is not None else None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent_core.documents import office
 from agent_core.documents.kinds import FileKind, kind_of
 from agent_core.documents.reading import JOB, MOST_BYTES, work
+from agent_core.documents.told import SCAN, SCAN_SO_FAR
 from agent_core.jsonvalue import Json
 from agent_core.text.tongue import known_sentence, speaking
 from agent_core.workers.pool import Workers, WorkFailed
@@ -67,6 +68,11 @@ def test_a_long_pdf_is_read_as_far_as_there_is_time_and_says_so() -> None:
     assert "of which the first" in str(found(make(), 0.2)["about"])
 
 
+@pytest.mark.parametrize(("seconds", "said"), [(60, SCAN), (0, SCAN_SO_FAR.format(count=1))])
+def test_of_a_long_scan_only_what_was_looked_at_is_said_to_have_no_text(seconds: float, said: str) -> None:
+    assert found(pdf(["", "", ""]), seconds)["why"] == said
+
+
 @pytest.mark.parametrize("odd", [{1}, {2}, {3}, {1, 2}, {1, 3}, {2, 3}])
 def test_a_page_that_cannot_be_read_costs_no_other(odd: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
     reads = pypdf.PageObject.extract_text
@@ -102,6 +108,19 @@ def test_whatever_the_bytes_there_is_a_text_or_a_reason(data: bytes, begins: byt
         (b"RIFF....WEBP", "application/octet-stream", FileKind.PICTURE),
         (b"GIF89a", "text/plain", FileKind.PICTURE),
         (b"words", "image/png", FileKind.TEXT),
+        (b"caff\xc3\xa8 e latte", "text/plain", FileKind.TEXT),
+        (b"MZ: the paper of Halle", "text/plain", FileKind.TEXT),
+        (b"ID3 tags, and how to write them", "text/plain", FileKind.TEXT),
+        (b"OggS is the mark of a page", "text/plain", FileKind.TEXT),
+        (b"fLaC and other marks", "text/plain", FileKind.TEXT),
+        (b"BZh is how bzip2 begins", "text/plain", FileKind.TEXT),
+        (b"the ftyp box", "text/plain", FileKind.TEXT),
+        (b"MZ\x90\0\3\0\0\0", "", FileKind.PROGRAM),
+        (b"ID3\x04\0\0\0\0", "", FileKind.SOUND),
+        (b"caff\0\1\0\0desc", "", FileKind.SOUND),
+        (b"OggS\0\2\0\0", "", FileKind.SOUND),
+        (b"fLaC\0\0\0\x22", "", FileKind.SOUND),
+        (b"BZh91AY&SY\x12", "", FileKind.PACKED),
     ],
 )
 def test_bytes_say_what_a_file_is_and_its_type_only_whether_one_listens(

@@ -5,15 +5,17 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import orjson
 import pytest
 
 from adapters.contract.base import SessionKey
 from adapters.contract.sessions import BusyElsewhere, SessionSight, StillRunning
 from agent_core.jsonvalue import Json
 from agent_core.store.sessions.rows import SessionRow
+from agent_core.store.slices.calls import MOST_BYTES
 from gateway.conversations.access import GatewaySessions
 from gateway.several import changing
-from gateway.several.far import FarControl
+from gateway.several.far import FarControl, carry_out
 from gateway.sharing.portion import FarChange
 from tests.agent_core.turns import gives
 
@@ -124,3 +126,18 @@ async def test_nothing_is_done_in_another_conversation_or_one_of_somebody_else(
     with pytest.raises(BusyElsewhere):
         await asked(asker(owner, monkeypatch), change)
     assert owner.done == []
+
+
+@pytest.mark.parametrize("mark", ["a", "語", "\x01", "😀"])
+async def test_what_somebody_is_told_whose_answer_was_passed_on_fits_into_a_word(mark: str) -> None:
+    async def answer(*_: object) -> str:
+        return mark * 20_000
+
+    told, own = list[str](), list[str]()
+    hub = cast("Any", SimpleNamespace(stopping=SimpleNamespace(answer=answer)))
+    words = orjson.dumps(["answer", "t_1", "c1", "yes", "ada"]).decode()
+    await carry_out(hub, told.append, own.append, KEY, 7, words)
+    (word,) = told
+    assert len(word.encode()) < MOST_BYTES
+    assert word == f"control:{own[0]}"
+    assert orjson.loads(word.split(":", 2)[2]).startswith(mark * 500)

@@ -28,8 +28,9 @@ from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
 from gateway.explain.story import why
 from gateway.limits.whose import folder_name
-from gateway.retention.forgetting import Forgetting, copies_beside
+from gateway.retention.forgetting import GONE, Forgetting, copies_beside
 from tests.gateway.rig import Rig, chunk, gateway
+from tests.storage.harm import damage
 
 ACCOUNT = "telegram/99"
 CANARY, OTHER = "xq-canary-7731", "zv-other-5520"
@@ -225,6 +226,42 @@ async def test_whoever_comes_after_a_kill_ends_it(tmp_path: Path) -> None:
             break
         assert all(one.done_at for one in await rig.store.forgotten.jobs())
     assert found_in(tmp_path, CANARY) == []
+
+
+async def test_one_of_whom_something_cannot_be_read_keeps_nobody_else_from_being_forgotten(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        for person, word in (("4711", CANARY), ("8080", OTHER)):
+            for number in range(5):  # enough for pages of their own
+                await said(rig, from_chat(rig, f"{word} {number}", person, person))
+    assert damage(tmp_path / "db", "journal", f"{CANARY} 2")
+    clock = SystemClock()
+    async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
+        made = Forgetting(store, clock, SystemIds(clock), tmp_path / "workspaces", None, None)
+        begun = [await made.begin((ACCOUNT, person), "a test") for person in ("4711", "8080")]
+        await made.finish_all()
+        done = {one.forget: one.done_at is not None for one in await store.forgotten.jobs()}
+        assert [done[one.forget] for one in begun] == [False, True]
+
+
+async def test_a_deletion_that_is_ended_by_the_next_process_leaves_what_has_the_name_by_then(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        end = await rig.say("hello", session="notes")
+        row = await rig.store.turns.one(end.turn)
+        assert row is not None
+        found = await rig.store.sessions.one(row.session)
+        assert found is not None
+        await rig.hub.forgetting.begin_conversation(row.session, found.key, GONE.format(row.session))
+        rig.hub.queues.forget_memory(found.key)
+        folder = tmp_path / "workspaces" / folder_name(found.key)
+        folder.mkdir(parents=True)
+        await rig.store.sessions.make(rig.ids.new("s"), found.key, "")
+        await rig.store.memory.put(found.key, "memory", "pin", OTHER, at_ms=1)
+        clock = SystemClock()
+        made = Forgetting(rig.store, clock, rig.ids, tmp_path / "workspaces", None, None)
+        await made.finish_all()
+        assert [one.done_at is not None for one in await rig.store.forgotten.jobs()] == [True]
+        assert folder.is_dir()
+        assert await rig.store.memory.entries(found.key, "memory")
 
 
 async def test_copies_from_before_upgrades_are_named(tmp_path: Path) -> None:

@@ -321,6 +321,29 @@ async def test_a_call_that_is_begun_again_posts_under_the_same_key(monkeypatch: 
     assert gateway.posted == [("sent:t_1:2", "hello")] * 2
 
 
+async def test_a_message_whose_answer_was_lost_is_not_said_to_go_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway().open()
+
+    async def of(_: str) -> list[Any]:
+        parts = (DeliveryState.SENT, DeliveryState.UNKNOWN)
+        return [SimpleNamespace(row=SimpleNamespace(state=state, cause="")) for state in parts]
+
+    async def find(_: str) -> ChatAddress:
+        return ChatAddress("telegram", "1", "9")
+
+    def waits(_: object) -> tuple[str, str]:
+        return "waiting", "no answer"
+
+    monkeypatch.setattr("gateway.later.sending.state_of", waits)
+    monkeypatch.setattr("gateway.later.sending.WAIT_SECONDS", 0.0)
+    gateway.parts.find = find
+    vars(gateway.later.store)["deliveries"] = SimpleNamespace(of=of)
+    context: Any = SimpleNamespace(key="t_1:2")
+    outcome = await SendMessage(gateway.later, {"team": "telegram/9"}).run({"to": "team", "text": "hello"}, context)
+    assert outcome.status is ToolStatus.UNKNOWN
+    assert outcome.text.startswith("Nobody knows")
+
+
 # ---------------------------------------------------------------------- tasks
 
 

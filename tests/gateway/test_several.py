@@ -317,6 +317,17 @@ async def test_whether_anybody_has_something_kept_is_looked_for_once_a_minute_af
     assert len(looked) == 3
 
 
+def test_a_chat_of_a_bot_that_is_not_ours_is_not_answered_here_and_any_other_conversation_is() -> None:
+    portion = Portion(whole=False)
+    portion.held = frozenset(chat_slices())
+    portion.serves, portion.platforms = frozenset({"telegram/1"}), frozenset({"telegram", "discord"})
+    found = {
+        key: portion.mine(key)
+        for key in ("telegram/1/5//", "telegram/2/5//", "discord/1/5//", "api/key/one//ada", "task//t~1//")
+    }
+    assert [key for key, mine in found.items() if mine] == ["telegram/1/5//", "api/key/one//ada", "task//t~1//"]
+
+
 async def test_that_somebody_has_kept_the_first_is_told_the_others_once() -> None:
     async def none(*_: object) -> list[str]:
         return []

@@ -6,15 +6,27 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
 
-from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StoppedWaiting
+import gateway.daemon as daemon
+from agent_core.store.errors import (
+    AlreadyRunning,
+    CannotOpenNow,
+    Damaged,
+    LeaseLost,
+    StoppedWaiting,
+    StorageUnavailable,
+)
 from gateway.config.paths import find_paths
 from gateway.config.reading import CannotServe, load
 from gateway.daemon import Stopping
+from gateway.observe.notify import Notifier
 from gateway.succession import succession, takeover
 from gateway.succession.closeddoor import ClosedDoor
 from gateway.succession.succession import Succession
@@ -64,6 +76,71 @@ async def test_a_database_that_cannot_be_had_is_waited_for_by_who_had_it_or_stan
     else:
         with pytest.raises(CannotOpenNow):
             await one.cannot_open(error)
+    await one.close()
+
+
+LOST = LeaseLost("Node 7 has lost its lock.")
+GONE = StorageUnavailable("The database cannot be read.")
+
+
+@pytest.mark.parametrize("lives", [0, 1])
+@pytest.mark.parametrize(
+    ("error", "waits"),
+    [
+        (LOST, True),
+        (GONE, True),
+        (ExceptionGroup("tasks", [GONE, ExceptionGroup("more", [LOST])]), True),
+        (Damaged("Rows cannot be read."), False),
+        (ExceptionGroup("tasks", [GONE, ValueError("a mistake")]), False),
+        (ValueError("a mistake"), False),
+    ],
+)
+async def test_a_later_life_that_loses_its_database_while_it_begins_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, lives: int, *, waits: bool
+) -> None:
+    @asynccontextmanager
+    async def begins(*_: object, **__: object) -> AsyncGenerator[None]:
+        raise error
+        yield
+
+    monkeypatch.setattr(daemon, "serving", begins)
+    told: list[str] = []
+    one = of(tmp_path, asyncio.Event(), told, standby=False)
+    for _ in range(lives):
+        await one.opened()
+    paths = find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
+    config = load(None, {}).config
+    live = daemon._live(config, paths, Stopping(), one, Notifier(""), lambda _: None)
+    if waits and lives:
+        assert await live is config
+        assert told == [succession.AWAY]
+    else:
+        with pytest.raises(type(error)):
+            await live
+    await one.close()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_life_that_lost_its_database_ends_in_a_hurry_and_the_next_one_is_found_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, lost: bool
+) -> None:
+    stopping, ended = Stopping(), list[bool]()
+    up = SimpleNamespace(url="http://127.0.0.1:4711", lost=asyncio.Event(), rehearsal=True, recovered=0)
+    (up.lost if lost else stopping.asked).set()
+
+    @asynccontextmanager
+    async def serves(*_: object, **__: object) -> AsyncGenerator[object]:
+        yield up
+        ended.append(stopping.hurry.is_set())
+
+    monkeypatch.setattr(daemon, "serving", serves)
+    one = of(tmp_path, stopping.asked, [], standby=False)
+    paths = find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
+    paths.state_dir.mkdir(parents=True, exist_ok=True)
+    config = load(None, {"OUTSPOKEN_SERVER__PORT": "0"}).config
+    after = await daemon._live(config, paths, stopping, one, Notifier(""), lambda _: None)
+    assert ended == [lost], "it has nothing left to wait for"
+    assert after.server.port == 4711, "whoever knows where this one is finds the next one there"
     await one.close()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from agent_core.limits.reckoning import Reckoning
 from agent_core.limits.retention import DAY_MS, Keep
@@ -26,6 +27,7 @@ from gateway.explain.story import why
 from gateway.retention.upkeep import FilePlaces, Upkeep
 from tests.deepfolders import dig
 from tests.gateway.rig import Rig, chunk, gateway
+from tests.storage.harm import damage
 
 CANARY = "tangerine-lighthouse"
 DAY = DAY_MS / 1000
@@ -301,6 +303,25 @@ async def test_records_of_conversations_that_are_over_go_last(tmp_path: Path) ->
         assert tally.records >= 3  # the last message stays, and with it its conversation
         assert len(await turns_of(rig, "stays")) == 1
         assert (await rig.say("hello again", session="s0")).view.text == "There are 2 messages."
+
+
+async def test_what_cannot_be_read_of_one_kind_keeps_no_other_from_being_removed(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(3):
+            await rig.say(f"{number} {CANARY} " * 40, session=f"s{number}")
+    assert damage(tmp_path / "db", "inbox")
+    folder = tmp_path / "workspaces" / "left"
+    folder.mkdir(parents=True)
+    clock = Ahead(500)
+    async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
+        one = Upkeep(store, clock, Keep(), FilePlaces(tmp_path / "workspaces"), 50)
+        one._reckoning = Reckoning(clock.now_ms())
+        one._began = one._seen = clock.monotonic()
+        with capture_logs() as said:
+            tally = await one.look()
+        assert (tally.journals, tally.workspaces) == (3, 1)
+        assert {line["event"] for line in said if line["log_level"] != "info"} >= {"upkeep.not_done"}
+    assert not folder.exists()
 
 
 async def test_the_room_of_what_was_removed_goes_back_to_the_disk(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent_core.retry import ACCOUNT_AWAY
 from agent_core.store.slices.rows import Division, PeerNode, account_slice, account_slices, chat_slices
 from gateway.sharing.shares import divided
-from gateway.sharing.withdrawal import FAILING_SECONDS, LATER_SECONDS, Withdrawals, served, withdrawn
+from gateway.sharing.withdrawal import FAILING_SECONDS, LATER_SECONDS, Withdrawal, Withdrawals, served, withdrawn
 
 TELEGRAM, DISCORD = "telegram/1", "discord/2"
 ACCOUNTS = frozenset({TELEGRAM, DISCORD})
@@ -164,3 +164,12 @@ def test_of_those_that_fail_together_one_after_the_other_withdraws(nodes: int, p
     seconds = FAILING_SECONDS + passed * LATER_SECONDS - (0.5 if just else 0)
     gone = [node for node in range(1, nodes + 1) if withdrawn(node, [TELEGRAM], {TELEGRAM: seconds}, peers, {}, 9.0)]
     assert gone == [*range(1, min(nodes, passed + (0 if just else 1)) + 1)]
+
+
+def test_an_account_that_is_served_again_is_tried_anew_before_it_is_withdrawn_once_more() -> None:
+    peers = (PeerNode(1, "here", serves=ACCOUNTS), PeerNode(2, "there", serves=ACCOUNTS))
+    before = {TELEGRAM: Withdrawal(1, 100.0, away=False)}  # since when it is served again
+    for now, withdrawal in ((101.0, False), (100.0 + FAILING_SECONDS - 1, False), (100.0 + FAILING_SECONDS, True)):
+        found = withdrawn(1, ACCOUNTS, {TELEGRAM: 500.0}, peers, before, now)
+        assert (TELEGRAM not in served(ACCOUNTS, found)) is withdrawal
+        assert found[TELEGRAM].times == 1 + withdrawal

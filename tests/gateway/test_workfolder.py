@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from structlog.testing import capture_logs
 import gateway.storage.workfolder as workfolder
 from agent_core.ports import SystemClock
 from agent_core.tools.files.workspace import PathRefused, gone, made
-from gateway.storage.workfolder import WorkFolder
+from gateway.storage.workfolder import WorkFolder, number_of
+from tests.storage.harm import own_disk
 from tests.store.support import FakeClock
 
 
@@ -57,6 +59,31 @@ async def test_a_folder_with_another_number_is_another_one(tmp_path: Path) -> No
             (root / workfolder.NUMBER).write_text(number)
             await one.look()
             assert (one.words == "") is there
+
+
+async def test_a_folder_whose_number_nobody_could_make_at_the_start_is_there_as_soon_as_somebody_can(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "files"
+    root.write_text("in its place")
+    one = WorkFolder(root, SystemClock())
+    async with one.running():
+        await one.look()
+        assert one.words != ""
+        root.unlink()
+        await one.look()
+        assert one.words == ""
+        made(root / "first")
+
+
+async def test_a_number_that_is_there_is_known_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with own_disk(tmp_path / "disk", "64k"):
+        mine = number_of(tmp_path / "disk")
+        assert mine
+        with suppress(OSError), (tmp_path / "disk" / "full").open("wb", buffering=0) as file:
+            while file.write(b"x" * 4096):
+                pass
+        assert number_of(tmp_path / "disk") == mine
 
 
 async def test_each_time_that_it_was_away_is_told_with_its_own_length(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent_core.store.database import lines
 from agent_core.store.errors import CannotOpen
 from agent_core.store.keeping.checking import NO_AMCHECK, check
 from tests.databases import connected
@@ -59,3 +60,11 @@ async def test_what_could_not_be_looked_at_is_not_damaged(postgres: str) -> None
     await looked_at(postgres, INSTALLED, OF_TABLES, OF_INDEXES.format(raised))
     with pytest.raises(CannotOpen, match="lock timeout"):
         await check(postgres)
+
+
+async def test_a_large_table_is_looked_at_for_as_long_as_that_takes(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await looked_at(postgres, INSTALLED, OF_TABLES, OF_INDEXES.format("PERFORM pg_sleep(0.4);"))
+    monkeypatch.setattr(lines, "UNHEARD_SECONDS", 0.2)
+    assert not (await check(postgres)).complaints

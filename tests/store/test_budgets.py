@@ -125,7 +125,10 @@ def test_a_budget_that_is_gone_or_makes_no_sense_ends_no_start_and_the_others_ar
         release(conn, {1}, 2)
         (pot,) = [t.POT.make(row) for row in conn.execute(t.POT.query)]
         calls = [t.RESERVATION.make(row) for row in conn.execute(t.RESERVATION.query)]
-    assert {one.state for one in calls} == {ReservationState.SETTLED}
+    assert {(one.state, one.used, one.estimated) for one in calls} == {
+        (ReservationState.SETTLED, Amount(10), True),
+        (ReservationState.SETTLED, Amount(20), True),
+    }
     mine = 10 if "day:all" in pots else 0
     assert pot.level.spent == pot.level.estimated == Amount(20 + mine)
     assert pot.level.held == Amount(10 - mine)

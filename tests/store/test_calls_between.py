@@ -69,6 +69,15 @@ async def test_words_wait_within_bounds() -> None:
     assert wire.sent == [[str(number) for number in range(MOST_WAITING)]]
 
 
+@pytest.mark.parametrize("word", ["x" * 8_000, "語" * 2_667, "a\0b", "\ud800"])
+async def test_what_no_word_can_carry_is_not_said_and_keeps_no_other_from_being_said(word: str) -> None:
+    node, wire = spoken(), Wire()
+    for one in ("a", word, "b", "x" * 7_999):
+        node.call(one)
+    await node._say(wire)
+    assert wire.sent == [["a", "b", "x" * 7_999]]
+
+
 async def test_a_node_hears_the_others_and_looks_for_what_it_may_have_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "LOOK_SECONDS", 60.0)
     heard, missed = list[str](), list[str]()

@@ -9,8 +9,9 @@ import pytest
 
 from agent_core.store.budgets.rows import DAILY, BroughtFile, Charge
 from agent_core.store.inbox.rows import Accepted, NewMessage
+from agent_core.store.sessions.rows import OwnersChange, SessionChange
 from agent_core.store.store import NoRoomToday, Store
-from tests.store.support import opened
+from tests.store.support import opened, row, turn_of
 
 DAY = Charge(f"{DAILY}incoming:ada", 1_000, 2_000, 10, 100)
 
@@ -79,6 +80,26 @@ async def test_no_room_for_one_count_counts_for_none(where: str) -> None:
         with pytest.raises(NoRoomToday):
             await store.inbox.accept(message("k", DAY, other))
         assert await spent(store) == 0
+
+
+async def test_what_has_no_room_today_changes_nothing_of_its_conversation_either(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.turns.close(session, epoch, turn, [row(1)], "answered", 300)
+        again = replace(
+            message("k", DAY, session="chat"),
+            change=OwnersChange(session, epoch, SessionChange(undo=turn, forget=True)),
+        )
+        with pytest.raises(NoRoomToday):
+            await store.inbox.accept(replace(again, charges=(replace(DAY, amount=101),)))
+        kept, found = await store.turns.one(turn), await store.sessions.one(session)
+        assert kept is not None
+        assert found is not None
+        assert (kept.undone, found.since, found.tip) == (0, 0, -1)
+        await store.inbox.accept(again)
+        kept = await store.turns.one(turn)
+        assert kept is not None
+        assert kept.undone == 1
 
 
 WEEK_MS = 7 * 24 * 3600 * 1000

@@ -446,6 +446,22 @@ def test_an_occurrence_is_claimed_with_the_message_that_comes_of_it(
     refused(replace(offer, message=replace(offer.message, platform_key="m2")), known, Conflict, "claimed already")
 
 
+@pytest.mark.parametrize(("done_to", "new"), [(2_000, False), (3_999, False), (4_000, True)])
+def test_occurrences_that_were_missed_together_are_claimed_up_to_the_last_of_them(done_to: int, new: bool) -> None:
+    row = ScheduleRow("a", "reminder", "chat", "bot/1/", 1, "every 1", b"{}", 2_000, done_to=1_000, rev=2)
+    known = facts()
+    known.schedules["a"] = row
+    moved = replace(row, next_at=5_000, done_to=done_to, rev=3)
+    offer = Accept(
+        replace(message(), claim=Claimed(moved, OccurrenceRow("a", 2_000, 4_000, 3, OccurrenceOutcome.MISSED, 9)))
+    )
+    if new:
+        offer.decide(known, None)
+        assert known.schedules["a"] == moved
+    else:  # those behind it would come once more
+        refused(offer, known, Conflict, "claimed already")
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_what_is_put_and_removed_in_one_batch_is_not_there_whatever_was(there: bool) -> None:
     known, entry = facts(), ("ada", "memory", "dog")

@@ -62,7 +62,9 @@ async def test_what_a_chat_remembers_goes_along_when_it_gets_another_id(store: S
         await store.memory.put(scope, "memory", "tea", "green", at_ms=1)
         await store.memory.put(scope, "memory", "cake", "none", at_ms=1)
     await store.memory.put("telegram/1/-1007//", "memory", "cake", "much", at_ms=2)
+    await store.memory.put("session/telegram/1/7//", "ended", "a consent", "{}", at_ms=3)
     await store.sessions.move_chat("telegram/1/", "7", "-1007")
+    assert await store.memory.entries("session/telegram/1/-1007//", "ended") == [("a consent", "{}", 3)]
     found = {
         scope: {name: value for name, value, _ in await store.memory.entries(scope, "memory")}
         for scope in ("telegram/1/7//", "telegram/1/77//", "telegram/1/-1007//")

@@ -167,3 +167,24 @@ def test_a_connection_that_was_found_to_be_gone_is_the_storages_fault() -> None:
             _ = conn.connection
     assert blame(gone.value) is Blame.STORAGE
     assert in_words(gone.value) == "the connection was lost"
+
+
+class Complaint(Exception):
+    """What a server says, as its driver raises it."""
+
+    def __init__(self, sqlstate: str) -> None:
+        super().__init__(sqlstate)
+        self.sqlstate = sqlstate
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "whose"),
+    [
+        ("40001", Blame.MOMENT), ("40P01", Blame.MOMENT), ("55P03", Blame.MOMENT), ("57014", Blame.STORAGE),
+        ("53100", Blame.STORAGE), ("55000", Blame.STORAGE), ("XX001", Blame.ROWS), ("22001", Blame.OPERATION),
+    ],
+)  # fmt: skip
+def test_what_a_server_complains_of_is_the_storages_the_moments_or_the_one_operations(
+    sqlstate: str, whose: Blame
+) -> None:
+    assert blame(DBAPIError("SELECT 1", None, Complaint(sqlstate))) is whose

@@ -28,6 +28,17 @@ class Odd(StoreAsks):
         return await super().made(query, of)
 
 
+async def test_what_was_there_at_a_time_is_known_also_where_nothing_came_since(where: str) -> None:
+    clock = FakeClock()
+    async with opened(where, clock) as store:
+        reads = EvidenceReads(store.asks)
+        assert await reads.numbers_before(100) == (0, 0, 0)
+        numbers = [(await store.inbox.accept(message(f"k{at}", at=at))).inbox_id for at in (100, 200, 300)]
+        found = [(await reads.numbers_before(at))[0] for at in (100, 101, 200, 300, 301, 10_000)]
+        first, second, third = numbers
+        assert found == [first - 1, first, first, second, third, third]
+
+
 @pytest.mark.parametrize("odd", [(), (0,), (1,), (3,), (0, 1, 2, 3)])
 @pytest.mark.parametrize("size", [1, 2, 10])
 async def test_each_turn_is_on_one_page_or_named_as_senseless(odd: tuple[int, ...], size: int, sqlite: str) -> None:

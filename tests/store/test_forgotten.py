@@ -9,7 +9,7 @@ import pytest
 from agent_core.remembered import MemorySource
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.keeping import forgetting as steps
-from agent_core.store.keeping.forgetting import ForgettingJob
+from agent_core.store.keeping.forgetting import ForgettingJob, TheirSession
 from agent_core.store.people.rows import PersonRow, PersonState
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import IntendedCall
@@ -90,6 +90,41 @@ async def test_with_a_turn_goes_what_was_shown_of_it_and_beside_it_and_nothing_o
         assert sorted(left) == sorted([stays, f"{stays}!note", f"{gone}x", "inbox:9", f"{gone}!elsewhere"])
         assert [await store.hooks.one(f"m{n}") is None for n in range(2)] == [True, False]
         assert [len(await store.turns.journal(turn)) for turn in (gone, stays)] == [0, 2]
+
+
+async def test_nothing_is_stored_again_of_a_turn_that_is_forgotten_nor_of_what_was_said_beside_it(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, gone = await asked(store, "chat", "ada")
+        _, _, stays = await asked(store, "chat", "bob")
+        await store.keeping.remove_some(steps.remove_turns([gone]))
+        named = (
+            gone,
+            f"{gone}!failed.text0.0",
+            stays,
+            f"{stays}!failed.text0.0",
+            f"{gone}x",
+            "inbox:9",
+            "inbox:9!note",
+        )
+        await store.deliveries.put(session, epoch, [part(name, number) for number, name in enumerate(named, 1)])
+        assert [one.row.origin for one in await store.deliveries.open()] == [*named[2:]]
+
+
+async def test_of_a_conversation_what_was_said_since_the_wish_keeps_what_it_is_answered(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, old = await asked(store, "telegram/1/7//", "ada")
+        before = await store.inbox.accept(replace(message("before", "telegram/1/7//", at=WISH), person="ada"))
+        since = await store.inbox.accept(replace(message("since", "telegram/1/7//", at=WISH + 1), person="ada"))
+        _, _, later = await asked(store, "telegram/1/7//", "ada", at=WISH + 1)
+        kinds = ("inbox", "queue", "reword")
+        gone = (old, f"{old}!note", *(f"{kind}:{before.inbox_id}" for kind in kinds))
+        kept = (later, f"{later}!note", *(f"{kind}:{since.inbox_id}" for kind in kinds), "forgot:9")
+        parts = [part(name, number) for number, name in enumerate((*gone, *kept), 1)]
+        await store.deliveries.put(session, epoch, parts)
+        one = TheirSession(session, "telegram/1/7//", alone=True)
+        while (await store.keeping.remove_some(steps.remove_session(one, WISH))).count:
+            pass
+        assert [one.row.origin for one in await store.deliveries.open()] == [*kept]
 
 
 async def test_what_was_decided_about_a_person_stays_without_their_name_and_what_they_kept_goes(sqlite: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -18,6 +21,7 @@ from agent_core.store.keeping.retaining import empty_message, remove_files, remo
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.webhooks.rows import HookRow, HookState
+from tests.storage.harm import own_disk
 from tests.store.support import FakeClock, message, opened, row, session_of, started, turn_of
 from tests.store.test_pieces import body, said
 
@@ -122,6 +126,29 @@ async def test_a_conversation_goes_when_nothing_of_it_is_left_and_nobody_comes_b
         assert (await store.keeping.remove_some(remove_sessions([*names], old))).count == 2
         left = [name for name in over if await store.sessions.by_key(name) is not None]
         assert left == ["speaks", "writes"]
+
+
+async def test_what_a_chat_has_set_stays_and_the_title_of_a_conversation_goes_with_it(where: str) -> None:
+    clock, kept = FakeClock(), ("telegram/1/7//", "web/page/one//ada", "api/key/two//ada")
+    async with opened(where, clock) as store:
+        for number, key in enumerate(kept):
+            assert await store.sessions.make(f"s{number}", key, '{"metadata":{"title":"Roses"}}')
+        clock.now += LATER
+        assert [one.key for one in await store.retaining.old_sessions(clock.now, 9, "")] == [*kept[1:]]
+
+
+async def test_a_file_for_whose_copy_the_disk_has_no_room_is_not_written_anew_and_goes_on(tmp_path: Path) -> None:
+    with own_disk(tmp_path / "disk", "18m"):
+        async with opened(str(tmp_path / "disk" / "db")) as store:
+            for number in range(7):
+                words = random.Random(number).randbytes(500_000).hex()
+                await store.memory.put("chat", "memory", f"{number}", words, at_ms=1)
+            free = shutil.disk_usage(tmp_path / "disk").free
+            assert await store.keeping.scrub(None) is False
+            assert shutil.disk_usage(tmp_path / "disk").free > free, "the log is empty, and nothing else was written"
+            assert await store.memory.delete("chat", "memory", "0")
+        async with opened(str(tmp_path / "disk" / "db")) as store:
+            assert len(await store.memory.entries("chat", "memory")) == 6
 
 
 async def test_what_is_told_begins_with_the_turn_that_many_before_the_last_that_counts(where: str) -> None:

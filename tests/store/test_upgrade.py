@@ -109,6 +109,19 @@ async def test_somebody_elses_database_is_refused(unprepared: str) -> None:
             pass
 
 
+async def test_a_file_with_another_programs_tables_is_refused_whatever_they_are_called(tmp_path: Path) -> None:
+    path = tmp_path / "recipes.db"
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("CREATE TABLE recipes (id int)")
+    before = path.read_bytes()
+    with pytest.raises(NotOurDatabase, match="recipes"):
+        async with opened(str(path)):
+            pass
+    with closing(sqlite3.connect(path)) as conn:
+        assert conn.execute("SELECT name FROM sqlite_master").fetchall() == [("recipes",)]
+    assert len(before) <= path.stat().st_size
+
+
 async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear Sir or Madam, this is not a database. " * 100)

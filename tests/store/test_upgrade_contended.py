@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from agent_core.store.database import ownership, upgrade
+from agent_core.store.database import lines, ownership, upgrade
 from agent_core.store.database.ownership import Serves
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.store import open_store
@@ -56,6 +56,24 @@ async def test_an_upgrade_that_a_gateway_stands_in_the_way_of_is_begun_again(
         await serves.close()
         await looks.close()
     assert begun == 2
+
+
+async def test_an_upgrade_takes_as_long_as_the_server_works_on_it(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index of a large table is made in minutes, and whoever comes second waits for all of it."""
+    begun = 0
+
+    def upgraded(conn: Connection, _shown: str) -> None:
+        nonlocal begun
+        begun += 1
+        conn.exec_driver_sql("SELECT pg_sleep(0.4)")
+
+    monkeypatch.setattr(upgrade, "NEWEST", "9001")
+    monkeypatch.setattr(upgrade, "upgrade_to", upgraded)
+    monkeypatch.setattr(lines, "UNHEARD_SECONDS", 0.2)
+    async with opened(postgres):
+        assert begun == 1
 
 
 @pytest.mark.usefixtures("short_lease")

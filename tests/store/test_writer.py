@@ -14,6 +14,7 @@ from sqlalchemy import Connection, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from agent_core.bell import Bell
+from agent_core.retry import STORAGE_REOPENED
 from agent_core.store import tables as t
 from agent_core.store.database import writer
 from agent_core.store.database.lines import PAGE_BYTES, Line
@@ -47,6 +48,9 @@ class FaultyLine:
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
         return await self._faulty(lambda: self._line.transact(body))
+
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        return await self.transact(body)
 
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
         if self.shown.startswith("/"):
@@ -190,6 +194,19 @@ async def test_a_storage_that_stays_away_is_told_and_a_later_write_gets_through(
         line.before = 1  # it is back: a batch is tried again as before it was away
         await store.turns.append(session, epoch, turn, [row(2)])
         assert len(await store.turns.journal(turn)) == 3
+
+
+async def test_while_the_storage_is_known_to_be_away_a_write_is_tried_once(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        line = make_faulty(store, before=10**6)
+        tried = list[int]()
+        for _ in range(3):
+            before = line.before
+            with pytest.raises(StorageUnavailable):
+                await store.turns.append(session, epoch, turn, [row(1)])
+            tried.append(before - line.before)
+        assert tried == [STORAGE_REOPENED.attempts, 1, 1]
 
 
 async def test_what_is_written_alone_is_seen_by_all_that_comes_behind_it(where: str) -> None:

@@ -13,7 +13,9 @@ and again. Nothing is written into files that are not those that others see (`be
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -66,6 +68,8 @@ written and read as quickly as with larger ones. A file that is there keeps the 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """The log is copied into the file when it has grown by so much."""
 LOG_LIMIT_BYTES = 16 * 1024 * 1024
+COPIES = 2
+"""So many copies of itself a file needs room for while it is written anew: one beside it, and one in its log."""
 CACHE_KIB = 2 * 1024
 """Of each connection. What a turn reads again is in it; four times as much made no turn cheaper, and took 9 MiB after two thousand turns."""
 BUSY_MS = 5_000
@@ -73,6 +77,10 @@ RENEW_SECONDS = 5.0
 """So long after the log's index was to be made anew that is not tried again: whoever still reads has the old one open."""
 STATEMENT_SECONDS = 20
 """No statement of ours takes longer on a healthy PostgreSQL; one that does is given up."""
+UNHEARD_SECONDS = STATEMENT_SECONDS + 5.0
+"""So long an answer is waited for at most, whatever the server does meanwhile."""
+WORK_SECONDS = 24 * 3600.0
+"""The same of what takes the longer the larger a database is: an upgrade, a look through all of it."""
 CONNECT_SECONDS = 4
 """Who cannot be reached within this time is away."""
 IDLE_IN_TRANSACTION_MS = 4_000
@@ -117,6 +125,10 @@ class Line(Protocol):
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
         """Run `body` in a transaction and commit; on any exception roll back and pass it on."""
+        ...
+
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        """The same, of what may take hours."""
         ...
 
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
@@ -173,6 +185,9 @@ class SqliteLine:
             await self._renew()
             return await self._run(work)
 
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        return await self.transact(body)
+
     async def briefly(self, body: Callable[[Connection], bool]) -> bool:
         _ = body
         return False  # a transaction costs no way
@@ -201,7 +216,8 @@ class SqliteLine:
         return await self._run(self._emptied_log)
 
     async def rewrite(self) -> None:
-        """Write the whole file anew, so that nothing of what was removed is left between its rows. Nobody else writes meanwhile."""
+        """Write the whole file anew, so that nothing of what was removed is left between its rows. Nobody else writes meanwhile. Raises sqlite3.Error;
+        OSError, before anything is written, if there is no room: a disk that is filled by it would hold up everybody."""
         await self._run(self._rewrite)
 
     async def close(self) -> None:
@@ -298,6 +314,9 @@ class SqliteLine:
         return done
 
     def _rewrite(self) -> None:
+        folder, size = self._place.path.parent, os.stat(self._name).st_size  # noqa: PTH116
+        if shutil.disk_usage(folder).free < COPIES * size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._outside("VACUUM")
         self._emptied_log()
 
@@ -391,6 +410,20 @@ class PostgresLine:
         async with self._way.watched(self._conn), self._conn.begin():
             return await self._conn.run_sync(body)
 
+    async def at_length(self, body: Callable[[Connection], T]) -> T:
+        """On a connection of its own, which is waited for as long as the pulse sees the server work on it."""
+        engine = postgres_engine(self._place, name="upgrade", autocommit=False, patience=WORK_SECONDS)
+        try:
+            async with asyncio.timeout(UNHEARD_SECONDS):
+                conn = await self._way.connection(engine)
+            try:
+                async with self._way.watched(conn), conn.begin():
+                    return await conn.run_sync(body)
+            finally:
+                await end_at_once(conn)
+        finally:
+            await engine.dispose()
+
     async def reopen(self) -> None:
         await self.close()
         self._conn = await self._new()
@@ -471,11 +504,16 @@ def _reading_engine(path: Path, *, looking: bool) -> Engine:
 
 
 def postgres_engine(
-    place: PostgresPlace, *, name: str, autocommit: bool, settings: dict[str, str] | None = None
+    place: PostgresPlace,
+    *,
+    name: str,
+    autocommit: bool,
+    settings: dict[str, str] | None = None,
+    patience: float | None = None,
 ) -> AsyncEngine:
     """An engine for `place`. Raises `CannotOpen` if asyncpg is not installed.
 
-    `settings` replaces the server-side limits that every connection but the pulse has.
+    `settings` replaces the server-side limits that every connection but the pulse has, `patience` the seconds for which an answer is waited for.
     """
     limits = {
         "statement_timeout": f"{STATEMENT_SECONDS * 1000}",
@@ -495,7 +533,7 @@ def postgres_engine(
             connect_args={
                 "async_creator_fn": connected,
                 "timeout": CONNECT_SECONDS,
-                "command_timeout": STATEMENT_SECONDS + 5,
+                "command_timeout": UNHEARD_SECONDS if patience is None else patience,
                 "server_settings": {"application_name": f"outspoken {name}"}
                 | (limits if settings is None else settings),
             },

@@ -10,12 +10,15 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from enum import Enum, auto
+from typing import TypeVar, cast
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, PendingRollbackError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from agent_core.store.database.place import RIGHTS
-from agent_core.store.errors import CannotOpen, CannotOpenNow, Damaged, StorageUnavailable
+from agent_core.store.errors import CannotOpen, CannotOpenNow, Damaged, LeaseLost, StorageUnavailable, StoreError
+
+E = TypeVar("E", bound=Exception)
 
 _SQLITE_STORAGE = {
     sqlite3.SQLITE_BUSY,
@@ -171,6 +174,24 @@ def opening(shown: str) -> Generator[None]:
 def _by_database(error: Exception) -> bool:
     """Who complains is the database, or its driver. At a start that is what somebody made of it: no rights, tables of another shape, an odd address."""
     return isinstance(error, DBAPIError | sqlite3.Error) or type(error).__module__.startswith(_ASYNCPG)
+
+
+def only(error: Exception, kind: type[E]) -> E | None:
+    """The error, if it is of this kind; of what several tasks raised, the first, if all are."""
+    if not isinstance(error, ExceptionGroup):
+        return error if isinstance(error, kind) else None
+    found = [only(one, kind) for one in cast("ExceptionGroup[Exception]", error).exceptions]
+    return found[0] if None not in found else None
+
+
+def away_now(error: Exception) -> CannotOpenNow | None:
+    """What a start met, if the same start may work later: the database went away behind its opening, or took this process for dead."""
+    met = only(error, StoreError)
+    if isinstance(met, StorageUnavailable):
+        met = cannot_start(met)
+    if isinstance(met, LeaseLost):
+        return CannotOpenNow(str(met))
+    return met if isinstance(met, CannotOpenNow) else None
 
 
 def cannot_start(error: StorageUnavailable) -> CannotOpen:

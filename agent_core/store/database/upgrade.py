@@ -56,7 +56,7 @@ async def _upgraded(line: Line, shown: str) -> None:
     while True:
         tried += 1
         try:
-            await line.transact(lambda conn: upgrade_to(conn, shown))
+            await line.at_length(lambda conn: upgrade_to(conn, shown))
         except Exception as error:
             fault = blame(error)
             lost = fault is Blame.STORAGE and not isinstance(line, SqliteLine)

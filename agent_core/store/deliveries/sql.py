@@ -5,7 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Insert, bindparam, case, exists, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Insert,
+    Select,
+    Text,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal_column,
+    select,
+)
 
 from agent_core.store import tables as t
 from agent_core.store.batch.facts import Facts
@@ -15,18 +27,28 @@ from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.turns.rows import FORGOTTEN
 
 _GIVEN = [t.deliveries.c[name] for name in (*t.PART.names, "session", "epoch")]
-_PART = select(*(bindparam(column.name, type_=column.type) for column in _GIVEN)).where(
-    ~exists().where(
-        t.turns.c.turn == bindparam("origin", type_=t.deliveries.c.origin.type), t.turns.c.removed == FORGOTTEN
-    )
-)
-"""A part, but none of a turn that is forgotten: its surface may still take back what it showed, and would store their words again."""
+
+
+def behind_in(origin: ColumnElement[str], dialect: str) -> ColumnElement[str]:
+    """The same as `rows.behind`, in the database."""
+    mark = literal_column("'!'", Text)
+    if dialect == "postgresql":
+        return func.split_part(origin, mark, literal_column("1"))
+    return func.substr(origin, 1, func.instr(origin.concat(mark), mark) - 1)
+
+
+def _part(dialect: str) -> Select[*tuple[Any, ...]]:
+    """A part, but none of a turn that is forgotten, nor of what was said beside it (`rows.behind`): its surface may still take back what it showed, and
+    would store their words again."""
+    turn = behind_in(bindparam("origin", type_=t.deliveries.c.origin.type), dialect)
+    forgotten = exists().where(t.turns.c.turn == turn, t.turns.c.removed == FORGOTTEN)
+    return select(*(bindparam(column.name, type_=column.type) for column in _GIVEN)).where(~forgotten)
 
 
 @cache
 def put(dialect: str) -> Insert:
     made = inserting(t.deliveries, dialect)
-    made = made.from_select(_GIVEN, _PART, include_defaults=False)
+    made = made.from_select(_GIVEN, _part(dialect), include_defaults=False)
     fixed = {*t.PART.identity, "id", "session", "suspicion"}
     whole: dict[str, ColumnElement[Any]] = {
         column.name: made.excluded[column.name] for column in t.deliveries.c if column.name not in fixed

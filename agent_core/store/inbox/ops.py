@@ -59,11 +59,13 @@ class Accept(Op[Accepted]):
             )  # fmt: skip
         if message.claim is not None:
             check_claim(facts, message.claim)
-        if (alongside := message.change) is not None:
-            change_session(facts, facts.owned(alongside.session, alongside.epoch), alongside.change)
+        alongside = message.change
+        changing = facts.owned(alongside.session, alongside.epoch) if alongside is not None else None
         session = facts.sessions_by_key.get(message.session_key)
         charges = [one for one in message.charges if session is None or not one.new_session]
-        charge(facts, charges, message.received_at)
+        charge(facts, charges, message.received_at)  # the last that may refuse it: nothing is changed before
+        if alongside is not None and changing is not None:
+            change_session(facts, changing, alongside.change)
         if session is None:
             session = self._new_session(facts)
         number = facts.free_ids.pop()

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent_core.records import dataclass
-from agent_core.store.database.lines import BUSY_MS, postgres_engine
+from agent_core.store.database.lines import BUSY_MS, WORK_SECONDS, postgres_engine
 from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.trouble import in_words
 from agent_core.store.errors import CannotOpen
@@ -154,7 +154,8 @@ _DAMAGE = ("XX", "58")
 
 
 async def _postgres(place: PostgresPlace) -> Soundness:
-    engine = postgres_engine(place, name="check", autocommit=True, settings={"default_transaction_read_only": "on"})
+    settings = {"default_transaction_read_only": "on"}
+    engine = postgres_engine(place, name="check", autocommit=True, settings=settings, patience=WORK_SECONDS)
     try:
         async with engine.connect() as conn:
             return await _amcheck(conn)

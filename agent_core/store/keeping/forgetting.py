@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Text, and_, cast, delete, func, literal, or_, select, update
 
 from agent_core.records import dataclass
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import FILE_SCOPE
 from agent_core.store.database.asks import StoreReading
 from agent_core.store.database.keys import begins, padded
+from agent_core.store.deliveries.sql import behind_in
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
 from agent_core.store.keeping.retaining import drop_journals
@@ -39,6 +40,8 @@ DROPPING = "its person is being forgotten"
 """The same of one that still has."""
 FORGOT = "forgot"
 """How origins of parts begin that tell somebody so: they hold no word of theirs, and still have to go out."""
+BESIDE = ("inbox", "queue", "reword")
+"""How origins of parts begin that answer a message and are no turn's; its number follows."""
 _NAMED = rb'"(?:id|user|user_id|from|author|person)"\s*:\s*"?'
 """How platforms, and we, name a person in JSON."""
 _u, _s, _j, _i, _d, _h = t.turns.c, t.sessions.c, t.journal.c, t.inbox.c, t.deliveries.c, t.hooks.c
@@ -316,9 +319,12 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         if turns:  # of an older version, which did not note who asked
             return remove_turns(turns)(conn)
         _drop_planned(conn, _planned_in(conn, [one.key]), at)
-        later = select(_u.turn).where(_u.session == one.session, _u.opened_at > at)
-        told = _d.origin.startswith(f"{FORGOT}:")
-        conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later), ~told))
+        origin, told = behind_in(_d.origin, conn.dialect.name), _d.origin.startswith(f"{FORGOT}:")
+        since = origin.in_(select(_u.turn).where(_u.session == one.session, _u.opened_at > at))
+        heard = cast(_i.id, Text)
+        said = select(heard).where(_i.session == one.session, _i.received_at > at)
+        beside = or_(*(origin.in_(said.with_only_columns(literal(f"{kind}:").concat(heard))) for kind in BESIDE))
+        conn.execute(delete(t.deliveries).where(_d.session == one.session, ~since, ~beside, ~told))
         conn.execute(delete(t.hooks).where(_h.session == one.session, _h.at <= at))
         conn.execute(delete(t.troubles).where(t.troubles.c.session == one.session))
         conn.execute(delete(t.budgets).where(_known_files("/".join(one.key.split("/")[:3]), conn.dialect.name)))

@@ -65,6 +65,8 @@ class Pruned:
     failures: int = 0
     seconds: float = 0
     """Of the longest transaction."""
+    damaged: str = ""
+    """Why something of a kind could not be looked at; empty if all could."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,8 +179,8 @@ class Retaining(StoreReading):
         shown = exists().where(_d.session == _s.session)
         planned = exists().where(t.schedules.c.session_key == _s.key)
         pointed = exists().where(or_(t.places.c.continues == _s.key, t.places.c.place == _s.key))
-        # What a chat has set stays; a program makes as many conversations as it likes, each with something attached.
-        unset = or_(_s.policy.is_(None), self._asks.begins(_s.key, "api/"))
+        # What a chat has set stays; a program, and who has the page open, make as many conversations as they like, each with something attached: a title.
+        unset = or_(_s.policy.is_(None), *(self._asks.begins(_s.key, door) for door in ("api/", "web/")))
         query = select(_s.session, _s.key).where(
             _s.session > after, _s.last_at < before, unset, _s.quarantined.is_(None),
             ~kept, ~waiting, ~shown, ~planned, ~pointed,

@@ -34,6 +34,8 @@ from agent_core.store.turns.rows import JournalRow
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
 """(turn, seq, epoch) -> the row that says that the turn was taken over; its `seq` must be the one given."""
 
+OF_CONVERSATION = "session/"
+"""What stands before a conversation's key in the scope of what is kept for it alone: which consents count no more there, for example."""
 _NODE = select(t.nodes.c.node).where(t.nodes.c.name.in_(bindparam("keys", expanding=True)))
 _a = t.adapter_states.c
 _SAME_MOMENT = select(_a.at).where(
@@ -84,17 +86,18 @@ def move_chat(account: str, old: str, new: str) -> Callable[[Connection], list[s
     """A platform gave a chat another id: what is stored under the old one goes on under the new one. The keys of the sessions there."""
 
     def body(conn: Connection) -> list[str]:
-        for table, column in (
-            (t.sessions, t.sessions.c.key),
-            (t.deliveries, t.deliveries.c.surface),
-            (t.schedules, t.schedules.c.session_key),
-            (t.schedules, t.schedules.c.surface),
-            (t.memory, t.memory.c.scope),
+        for table, column, head in (
+            (t.sessions, t.sessions.c.key, ""),
+            (t.deliveries, t.deliveries.c.surface, ""),
+            (t.schedules, t.schedules.c.session_key, ""),
+            (t.schedules, t.schedules.c.surface, ""),
+            (t.memory, t.memory.c.scope, ""),
+            (t.memory, t.memory.c.scope, OF_CONVERSATION),
         ):
-            before = f"{account}{old}/"
+            before = f"{head}{account}{old}/"
             matches = column.startswith(before, autoescape=True)
-            renamed = literal(f"{account}{new}/", Text).concat(func.substr(column, len(before) + 1))
-            taken = select(column).where(column.startswith(f"{account}{new}/", autoescape=True))
+            renamed = literal(f"{head}{account}{new}/", Text).concat(func.substr(column, len(before) + 1))
+            taken = select(column).where(column.startswith(f"{head}{account}{new}/", autoescape=True))
             known = {str(value) for value in conn.execute(taken).scalars()}
             if table is t.sessions and known:
                 continue  # somebody has spoken in the new chat already; that conversation goes on

@@ -33,6 +33,8 @@ ANSWER_SECONDS = 4.0
 AGAIN_SECONDS = 1.0
 MOST_WAITING = 1_000
 """Words that wait for a connection; what is more is not sent, and found by looking."""
+MOST_BYTES = 7_999
+"""PostgreSQL carries no more in one word."""
 LATER_SECONDS = 0.1
 """So long what is not said at once waits for words with which it may go."""
 _SEND = "SELECT pg_notify($1, word) FROM unnest($2::TEXT[]) AS word"
@@ -59,7 +61,7 @@ class NodeCalls:
             self._later = asyncio.get_running_loop().call_later(LATER_SECONDS, self._bell.ring)
 
     def _kept(self, word: str) -> bool:
-        if len(self._words) >= MOST_WAITING:
+        if len(self._words) >= MOST_WAITING or not _can_be_carried(word):
             return False
         self._words[word] = None
         return True
@@ -113,6 +115,14 @@ class NodeCalls:
         except BaseException:
             self._words = words | self._words
             raise
+
+
+def _can_be_carried(word: str) -> bool:
+    """One that cannot would be refused again and again, and all that wait with it. What it is about is found by looking. Pure."""
+    try:
+        return len(word.encode()) <= MOST_BYTES and "\0" not in word
+    except UnicodeEncodeError:
+        return False
 
 
 async def call_once(place: PostgresPlace, word: str) -> None:
