@@ -732,3 +732,22 @@ def test_a_file_of_a_weaker_place_is_not_even_read_if_a_stronger_one_has_the_val
 def test_a_quote_in_a_comment_or_a_text_hides_no_line(write: Write) -> None:
     file = write('[model] # """\nname = "\'\'\'" # it\'s\nattempts = 0\n')
     assert [problem.split(": ")[0] for problem in problems(file)] == [f"{file}:3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "open_one"),
+    [
+        ("", {"__env": "OUTSPOKEN_STORAGE__URL=postgresql://o:s3cret-word@db/o\n"}, ".env"),
+        ('[storage]\nurl_file = "db.url"\n', {"db__url": "postgresql://o:s3cret-word@db/o"}, "db.url"),
+        ("", {"__env": "OUTSPOKEN_TELEGRAM__PROXY=http://ada:s3cret-word@proxy:1\n"}, ".env"),
+        ("", {"__env": 'OUTSPOKEN_MODEL__EXTRA_HEADERS={"Authorization": "Bearer s3cret-word"}\n'}, ".env"),
+    ],
+)
+def test_a_password_in_an_address_is_a_secret_wherever_it_stands(
+    write: Write, text: str, others: dict[str, str], open_one: str
+) -> None:
+    file = write(text, **others)
+    assert load(file, {}).warnings == ()
+    (file.parent / open_one).chmod(0o644)
+    (warning,) = load(file, {}).warnings
+    assert warning.startswith(f"{file.parent / open_one} holds a secret")
