@@ -751,3 +751,22 @@ def test_a_password_in_an_address_is_a_secret_wherever_it_stands(
     (file.parent / open_one).chmod(0o644)
     (warning,) = load(file, {}).warnings
     assert warning.startswith(f"{file.parent / open_one} holds a secret")
+
+
+@pytest.mark.parametrize("host", ["models..example", f"{'x' * 64}.example", "bücher..example", f"{'ü' * 64}.example"])
+def test_a_host_that_no_machine_can_be_called_is_refused_before_anybody_looks_it_up(host: str) -> None:
+    """The look-up itself ends in an error that nobody has words for: at a start, in each command, and for each person."""
+    for name, value in (
+        ("OUTSPOKEN_SERVER__HOST", host),
+        ("OPENAI_BASE_URL", f"http://{host}/v1"),
+        ("OUTSPOKEN_TELEGRAM__PROXY", f"http://{host}:1"),
+    ):
+        assert len(problems(None, {name: value, "OUTSPOKEN_SERVER__API_KEY": "a-key"})) == 1, name
+
+
+@pytest.mark.parametrize(
+    "host", ["::1", "::", "0.0.0.0", "my_host", "example.org.", "bücher.example", f"{'x' * 63}.org"]
+)
+def test_a_host_that_a_machine_may_have_is_taken(host: str) -> None:
+    env = {"OUTSPOKEN_SERVER__HOST": host, "OPENAI_BASE_URL": f"http://{f'[{host}]' if ':' in host else host}/v1"}
+    assert load(None, {**env, "OUTSPOKEN_SERVER__API_KEY": "a-key"}).config.server.host == host
