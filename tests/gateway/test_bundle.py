@@ -89,6 +89,12 @@ async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path,
     assert texts["metrics.txt"].startswith('outspoken_turns_total{exit="answered"} 1.0')
 
 
+def archived(file: Path, name: str) -> str:
+    """A file of an archive."""
+    with tarfile.open(file) as archive:
+        return (archive.extractfile(name) or pytest.fail(name)).read().decode()
+
+
 async def test_a_bundle_is_replayed_on_another_machine(tmp_path: Path, sqlite: str):
     config, paths = configured(tmp_path, sqlite)
     async with opened(sqlite) as store:
@@ -233,8 +239,7 @@ async def test_a_machine_without_homes_is_hidden_no_less_and_nothing_else_is(
         await answered(store, ["7:41"], "t_1")
     monkeypatch.setenv("HOME", "/")
     await write("t_1", tmp_path / "b.tar.gz", config, paths, {})
-    with tarfile.open(tmp_path / "b.tar.gz") as archive:
-        text = (archive.extractfile("config.json") or pytest.fail("none")).read().decode()
+    text = archived(tmp_path / "b.tar.gz", "config.json")
     assert json.loads(text)["model"]["base_url"] == "https://models.example/v1"
 
 
