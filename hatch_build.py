@@ -11,15 +11,17 @@ LANGUAGES = Path(__file__).parent / "agent_core" / "languages"
 
 
 def compile_catalogues() -> None:
-    """Write a ``.mo`` beside each ``.po`` that is newer than its own."""
+    """Write a ``.mo`` beside each ``.po`` that is newer than its own. It appears whole: half of one would be newer, too, and nobody's language could be spoken."""
     for written in sorted(LANGUAGES.glob("*.po")):
         compiled = written.with_suffix(".mo")
         if compiled.exists() and compiled.stat().st_mtime_ns >= written.stat().st_mtime_ns:
             continue
         with written.open("rb") as source:
             catalogue = read_po(source, locale=written.stem)
-        with compiled.open("wb") as target:
+        part = compiled.with_name(f"{compiled.name}.part")
+        with part.open("wb") as target:
             write_mo(target, catalogue)
+        part.replace(compiled)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,11 @@ def _numeric(kind: object) -> bool:
     return kind is int or kind is float or (bool not in parts and any(_numeric(part) for part in parts))
 
 
+NO_HOST = "must be an address with a valid host and port"
+LONGEST_LABEL = 64
+"""Characters between two dots of a host's name; fewer than that."""
+
+
 def complaint(key: str, words: str, fix: str) -> PydanticCustomError:
     """A problem of a section that belongs to its `key`; none of the words may hold a value that could be a secret."""
     return PydanticCustomError("outspoken", "{words}", {"words": words, "key": key, "fix": fix})
@@ -112,6 +117,17 @@ def parsed_json(value: object) -> object:
         raise PydanticCustomError("outspoken", "must be JSON when it comes from the environment, and is not") from None
 
 
+def may_be_called(host: str) -> bool:
+    """Whether a machine can have this name or address: of one that none can have, looking it up says so in no words of its own."""
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            return False
+    *labels, last = host.split(".")
+    return all(0 < len(label) < LONGEST_LABEL for label in labels) and len(last) < LONGEST_LABEL
+
+
 def http_url(value: str) -> str:
     """An address of a server, without a slash at its end; empty stays empty."""
     if not value:
@@ -120,7 +136,9 @@ def http_url(value: str) -> str:
         parts = urlsplit(value)
         sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number, half of an IPv6 address
-        raise PydanticCustomError("outspoken", "must be an address with a valid host and port") from None
+        raise PydanticCustomError("outspoken", NO_HOST) from None
+    if not may_be_called(parts.hostname or ""):
+        raise PydanticCustomError("outspoken", NO_HOST)
     if not sound:
         raise PydanticCustomError(
             "outspoken", "must be an address that begins with http:// or https:// and names a host"
@@ -138,7 +156,7 @@ def proxy_url(value: str) -> str:
         return value
     try:
         parts = urlsplit(value if "://" in value else f"http://{value}")
-        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0 and may_be_called(parts.hostname):
             return parts.geturl()
     except ValueError:
         pass  # a port that is no number, half of an IPv6 address

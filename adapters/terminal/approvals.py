@@ -39,6 +39,8 @@ def approval_lines(one: Table) -> list[str]:
 
 def not_one_words(name: str, count: int) -> str:
     """Why no single one is meant by a name."""
+    if not name:
+        return "Say which one is meant. outspoken approvals list shows what waits."
     if not count:
         return f"Nothing that waits is called {plain(name)}. outspoken approvals list shows what does."
     return f"{count} that wait end in {plain(name)}. Say more of the one that you mean."

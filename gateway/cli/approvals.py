@@ -87,7 +87,7 @@ async def _named(remote: Remote, name: str) -> Table | None:
     """The one that is meant; None, and said why, if it is none or not one alone."""
     from adapters.terminal.approvals import not_one_words
 
-    found = [one for one in await remote.approvals() if str(one.get("id")).endswith(name)]
+    found = [one for one in await remote.approvals() if name and str(one.get("id")).endswith(name)]
     if len(found) != 1:
         click.echo(not_one_words(name, len(found)), err=True)
         return None

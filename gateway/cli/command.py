@@ -391,18 +391,17 @@ async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
 @asynccontextmanager
 async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None, bool]]:
     """(address, key, false) of the daemon that runs; if none does, (…, true) of one in this process that ends with the block."""
-    from gateway.operate.context import configure_logs, here
+    from gateway.operate.context import caller_key, configure_logs, here
 
     found = await here(config_file)
-    server = found.config.server
-    key = os.environ.get("OUTSPOKEN_KEY") or (server.api_key.get_secret_value() if server.api_key else None)
+    key = caller_key(found.config)
     if found.remote_if_any() is not None:
         yield found.found.url, key, False
         return
     from gateway.daemon import serving
 
     configure_logs(found.config, quiet=True)
-    own = server.model_copy(update={"host": "127.0.0.1", "port": 0})
+    own = found.config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
     async with serving(found.config.model_copy(update={"server": own}), found.paths) as up:
         yield up.url, key, True
 

@@ -41,7 +41,6 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
     import orjson
 
     from agent_core.ports import SystemClock
-    from agent_core.store.errors import StorageUnavailable
     from agent_core.store.reading import open_reads
     from gateway.config.reading import redactor_of
     from gateway.explain.ids import when
@@ -49,15 +48,11 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
     from gateway.operate.context import load_all
 
     loaded, paths = load_all(config_file)
-    try:
-        asked = round(when(at, datetime.now(local_zone())).timestamp() * 1000) if chat else 0
-        async with open_reads(loaded.config.storage.url or paths.database) as reads:
-            days = loaded.config.retention.bodies_days
-            explainer = Explainer(reads, SystemClock().now_ms, show_text=show_text, kept_days=days)
-            found = await explainer.chat_at(chat, asked) if chat else await explainer.of(id_)
-    except StorageUnavailable as error:
-        click.echo(str(error), err=True)
-        return 1
+    asked = round(when(at, datetime.now(local_zone())).timestamp() * 1000) if chat else 0
+    async with open_reads(loaded.config.storage.url or paths.database) as reads:
+        days = loaded.config.retention.bodies_days
+        explainer = Explainer(reads, SystemClock().now_ms, show_text=show_text, kept_days=days)
+        found = await explainer.chat_at(chat, asked) if chat else await explainer.of(id_)
     text = orjson.dumps(found.body(), option=orjson.OPT_INDENT_2).decode() if as_json else found.text(local_zone())
     click.echo(redactor_of(loaded.config).redact(text))
     return 0 if found.found else 1

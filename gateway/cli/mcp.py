@@ -95,11 +95,10 @@ async def _login(config_file: Path | None, server: str, port: int) -> int:
 
 
 async def _serve(config_file: Path | None, url: str, *, operator: bool) -> int:
-    import os
     from importlib.util import find_spec
 
     from gateway.config.misfits import MCP_FIX
-    from gateway.operate.context import configure_logs, configured_url, load_all
+    from gateway.operate.context import caller_key, configure_logs, configured_url, load_all
     from gateway.version import program_version
 
     if find_spec("mcp") is None:
@@ -112,7 +111,6 @@ async def _serve(config_file: Path | None, url: str, *, operator: bool) -> int:
     loaded, _ = load_all(config_file)
     configure_logs(loaded.config, quiet=True)
     server = loaded.config.server
-    key = os.environ.get("OUTSPOKEN_KEY") or (server.api_key.get_secret_value() if server.api_key else None)
     operator_key = server.operator_key.get_secret_value() if operator and server.operator_key else None
     where = url.rstrip("/") or configured_url(loaded.config)
     if not where:
@@ -120,7 +118,7 @@ async def _serve(config_file: Path | None, url: str, *, operator: bool) -> int:
             "[server] port is 0, so nobody knows where the gateway is: say --url http://127.0.0.1:PORT.", err=True
         )
         return 78
-    way = GatewayWay(where, key, operator_key, operates=operator, user=whoever_is_here())
+    way = GatewayWay(where, caller_key(loaded.config), operator_key, operates=operator, user=whoever_is_here())
     await serve_stdio(program_version(), way)
     return 0
 

@@ -24,7 +24,7 @@ class MachineStanding:
     url: str = ""
     """Where a gateway answers; empty if none does."""
     wanted_url: str = ""
-    """Where one would answer."""
+    """Where one would answer; empty if nobody knows before it has started."""
     rehearsal: bool = True
     """No model is set up."""
     platforms: tuple[str, ...] = ()
@@ -58,11 +58,12 @@ def next_steps(standing: MachineStanding) -> Sequence[str]:
             *steps,
         )
     model = "No gateway is running, and no model is set up: a rehearsal model answers, which needs no key."
+    where = f"the web chat is then at {standing.wanted_url}" if standing.wanted_url else "it says where the web chat is"
     head = model if standing.rehearsal else "A model is set up, and no gateway is running."
     return (
         head,
         "",
-        f"  outspoken run            start it; the web chat is then at {standing.wanted_url}",
+        f"  outspoken run            start it; {where}",
         "  outspoken chat           or just talk, in this terminal",
         *steps,
     )
@@ -73,7 +74,7 @@ async def standing(config_file: Path | None) -> MachineStanding:
     from adapters.platforms import titles
     from gateway.config.paths import PathsError
     from gateway.config.reading import ConfigError
-    from gateway.operate.context import find_gateway, load_all, none_answers
+    from gateway.operate.context import configured_url, find_gateway, load_all, none_answers
 
     try:
         loaded, paths = load_all(config_file)
@@ -85,7 +86,7 @@ async def standing(config_file: Path | None) -> MachineStanding:
         return MachineStanding(trouble=none_answers(found, config))
     return MachineStanding(
         url=found.url,
-        wanted_url=f"http://{config.server.host}:{config.server.port}",
+        wanted_url=configured_url(config),
         rehearsal=config.model.rehearsal,
         platforms=tuple(one.name for one, _ in config.chats()),
         offered=titles(),

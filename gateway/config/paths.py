@@ -103,9 +103,17 @@ def find_paths(env: Mapping[str, str], home: Path | None = None) -> Paths:
     return resolve(
         env,
         home or Path(env.get("HOME") or Path.home()),
-        cwd=Path.cwd(),
+        cwd=working_directory(),
         usual=None if sys.platform.startswith("linux") else _of_the_platform(),
     )
+
+
+def working_directory() -> Path | None:
+    """Where this process stands; None if that was removed meanwhile, as in a folder that an upgrade has put away."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
 
 
 def _of_the_platform() -> UsualPaths:

@@ -27,15 +27,16 @@ from typing import TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import SecretStr, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from adapters.contract.settings import listed
+from adapters.contract.settings import listed, parsed_json
 from agent_core.records import dataclass
 from agent_core.text.nearest import nearest
 from agent_core.text.patterns import late
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.misfits import idle, misfits
+from gateway.config.paths import working_directory
 from gateway.config.sections import Config, schema
 from gateway.config.sources import (
     ConfigProblem,
@@ -219,7 +220,7 @@ class _Reading:
         """What each place says, the strongest first."""
         self._refuse_unknown(self._set)
         self._refuse_unknown(self._beside)
-        here = Path.cwd()
+        here = working_directory() or Path("/")
         folder = self._file.parent if self._file else here
         return [
             self._layer(self._set, here, None),
@@ -264,11 +265,7 @@ class _Reading:
                 table[doc.key] = self._absolute(value, place.base, several=doc.type.startswith("list"))
             elif any(inner.file_key for inner in doc.table):
                 table[doc.key] = self._settled_each(doc, value, place)
-            if (
-                place.file
-                and doc.key in table
-                and (doc.secret or (doc.key == "extra_headers" and _secret_headers(value)))
-            ):
+            if place.file and doc.key in table and _holds_secret(doc, value):
                 self._warn_if_open(place.file)
         where = {key: place.at(key) for key in table}
         for doc in docs:
@@ -337,6 +334,8 @@ class _Reading:
                 return  # the validation complains about what is no path; or a stronger place says the value
             with self._told(where[doc.file_key], f"{place.name} {doc.file_key}"):
                 values = [read_value_file(path) for path in files]
+                for path in (path for path, one in zip(files, values, strict=True) if _holds_secret(doc, one)):
+                    self._warn_if_open(path)
                 table[doc.key] = values if isinstance(named, list) else values[0]
                 where[doc.key] = where[doc.file_key]
 
@@ -466,6 +465,14 @@ def _not_in_the_file(what: str, doc: KeyDoc) -> tuple[str, str]:
     how = f'and write {doc.variable_key} = "ITS_NAME"' if doc.variable_key else f"as {' or '.join(doc.env)}"
     fix = f'Put it into the environment {how}, or into a file and write {doc.file_key} = "its.name".'
     return f"{what} is a secret, and does not belong into this file.", fix
+
+
+def _holds_secret(doc: KeyDoc, value: object) -> bool:
+    """Whether the file in which a key's value stands is nobody else's business."""
+    if doc.key == "extra_headers":
+        with suppress(PydanticCustomError):
+            return _secret_headers(parsed_json(value))
+    return doc.secret or (isinstance(value, str) and "://" in value and bool(_database_password(value)))
 
 
 def _secret_headers(value: object) -> bool:

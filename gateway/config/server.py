@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from adapters.contract.callers import ShareLinks
-from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint
+from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint, may_be_called
 from adapters.http.errorsas import Disconnect, ErrorsAs
 from gateway.config.types import is_loopback
 from gateway.limits.patience import DoorLimits
@@ -92,6 +92,14 @@ class Server(Section):
     """Seconds after which a client is cut that sends nothing of its request, or reads nothing of its answer."""
     idle_seconds: float = Field(default=_DOOR.idle_seconds, ge=0.1, le=3_600)
     """Seconds that a connection without a request is kept open."""
+
+    @field_validator("host")
+    @classmethod
+    def _is_a_host(cls, value: str) -> str:
+        if not may_be_called(value):
+            fix = "Write an address of this machine, or 0.0.0.0 for all of them."
+            raise complaint("host", "host is the name or address of no machine", fix)
+        return value
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -243,7 +243,7 @@ def _line(episode: Episode, opened_before: int | None, now: int, rules: AlertRul
             return _over(episode) if condition.over else None
         if condition.over and now - episode.told_at >= rules.still_ms:
             words = f"⚠️ Still, since {_clock(episode.since)}: {condition.words}"
-            return AlertLine(f"{key}:still:{hour}", key, words)
+            return AlertLine(f"{key}:still:{now // rules.still_ms}", key, words)
         return None
     if not fresh or episode.seen_at - episode.since < condition.grace_ms:
         return None

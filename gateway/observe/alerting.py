@@ -295,7 +295,7 @@ class Alerter:
         if self.hooks is not None:
             with suppress(StorageUnavailable):
                 await self.hooks(message)
-        if self.say is not None and not await self.say(_key(ids), message.words):
+        if self.say is not None and not await self.say(_key(ids, self.clock.now_ms()), message.words):
             return False
         over = all(line.closes and not line.opens for line in message.lines)
         (log.info if over else log.warning)("alert.told", alerts=ids, words=message.words, in_chat=self.say is not None)
@@ -330,8 +330,10 @@ class Alerter:
             self.pots = tuple((pot, levels.get(pot.key, Level())) for pot in pots)
 
 
-def _key(ids: Sequence[str]) -> str:
-    """Under which a message is said once."""
+def _key(ids: Sequence[str], now: int) -> str:
+    """Under which a message is said once. One without a line, which only counts what has passed, is like no other."""
+    if not ids:
+        return f"alerts:passed:{now}"
     if len(ids) == 1:
         return ids[0]
     return f"alerts:{hashlib.blake2b('|'.join(sorted(ids)).encode(), digest_size=8).hexdigest()}"

@@ -94,18 +94,42 @@ def _long(seconds: float) -> str:
 
 @asynccontextmanager
 async def signs_of_life(state_dir: Path) -> AsyncGenerator[None]:
-    """Leave them for the block. A directory that takes no file costs those signs, and nothing else."""
+    """Leave them for the block. A directory that takes no file costs those signs for as long as it takes none, and nothing else."""
+    left = _Left(state_dir / FILE_NAME)
+    left.sign()
     try:
-        handle = _held(state_dir / FILE_NAME)
-    except OSError as error:
-        _say_not_left(error)
-        yield
-        return
-    try:
-        async with beside(partial(_beat, handle), "signs of life"):
+        async with beside(partial(_beat, left), "signs of life"):
             yield
     finally:
-        os.close(handle)
+        left.close()
+
+
+class _Left:
+    """The file in which they are left, once it can be held."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle = -1
+        self._well = True
+
+    def sign(self) -> None:
+        """Leave one, if that can be done just now."""
+        try:
+            if self._handle < 0:
+                self._handle = _held(self._path)
+            else:
+                os.utime(self._handle)
+        except OSError as error:  # the disk takes nothing; or whoever looks at this very moment holds the file
+            if self._well:
+                log.warning("gateway.no_sign", error=error.strerror or type(error).__name__)
+            self._well = False
+        else:
+            self._well = True
+
+    def close(self) -> None:
+        """Leave no more."""
+        if self._handle >= 0:
+            os.close(self._handle)
 
 
 def _held(path: Path) -> int:
@@ -120,22 +144,10 @@ def _held(path: Path) -> int:
     return handle
 
 
-async def _beat(handle: int) -> None:
-    left = True
+async def _beat(left: _Left) -> None:
     while True:
-        try:
-            os.utime(handle)
-        except OSError as error:  # the disk takes nothing just now
-            if left:
-                _say_not_left(error)
-            left = False
-        else:
-            left = True
+        left.sign()
         await asyncio.sleep(BEAT_SECONDS)
-
-
-def _say_not_left(error: OSError) -> None:
-    log.warning("gateway.no_sign", error=error.strerror or type(error).__name__)
 
 
 def sign_of(state_dir: Path) -> LifeSign | None:

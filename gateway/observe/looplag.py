@@ -147,11 +147,11 @@ def _place(file: str, line: int, function: str) -> str:
 def _opened(notes: Path) -> TextIO | None:
     """The file for notes, empty; what an earlier process noted in it goes to the log."""
     try:
-        file = notes.open("a+")
+        file = notes.open("a+", encoding="utf-8", errors="replace")  # a disk may have made anything of it
+        left = _taken(file)
     except OSError as error:
         log.warning("loop.not_noted", error=error.strerror or type(error).__name__)
         return None
-    left = _taken(file)
     if left and (cause := cause_of(left)):
         log.error("process.crashed", error=cause, frames=stack_of(left))
     elif left:

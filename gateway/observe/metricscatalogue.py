@@ -205,7 +205,7 @@ LABELS: Mapping[str, str] = {
     "gen_ai_request_model": "the model's name, as it was asked for",
     "gen_ai_token_type": "`input` or `output`",
     "http_status": "of the answer; 401 and 403 are those of callers who may not",
-    "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed, webhook, damage",
+    "kind": f"what an alert is about: {', '.join(kind.value for kind in AlertKind)}",
     "lane": "`normal`, `command` or `refused`",
     "law": "the law that is broken, by its name in docs/audit.md",
     "left": "what was left: `conversation` (an open turn, or messages that wait), `command`, `delivery`",

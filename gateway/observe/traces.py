@@ -15,7 +15,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -74,7 +74,8 @@ async def _ended(provider: TracerProvider) -> None:
 
     def end() -> None:
         provider.shutdown()
-        loop.call_soon_threadsafe(over.set)
+        with suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+            loop.call_soon_threadsafe(over.set)
 
     threading.Thread(target=end, name="traces end", daemon=True).start()
     try:

@@ -14,6 +14,7 @@ import platform
 import re
 import secrets
 import tarfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -29,7 +30,6 @@ from agent_core.failures.errors import UnreadableJournal
 from agent_core.journal.export import Head, dump, redacted
 from agent_core.ports import SystemClock
 from agent_core.store.database.look import look
-from agent_core.store.errors import StorageUnavailable
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.turns.rows import JournalRow, TurnRow
@@ -48,7 +48,12 @@ AROUND_MS = 30 * 60_000
 """The states of adapters are told from so long before the turn to so long after it."""
 LIBRARIES = ("aiohttp", "alembic", "asyncpg", "openai", "orjson", "pydantic", "sqlalchemy", "uvloop")
 """With those of the platforms."""
-FREE_TEXT = frozenset({"system_prompt", "extra_body", "extra_headers", "allow", "admins", "chats", "proxy"})
+FREE_TEXT = frozenset(
+    {
+        *("system_prompt", "prompt", "prompts", "extra_body", "extra_headers", "headers", "env", "args", "proxy"),
+        *("allow", "admins", "people", "approvers", "memory_writers", "chat", "chats", "session", "sessions"),
+    }
+)
 """Keys whose values may hold people's words, names or passwords: of these it is told how much is there."""
 WORDS = """What went wrong in one turn of outspoken {version}, to be looked at by somebody else.
 
@@ -76,27 +81,23 @@ class NoExport(Exception):
 
 
 async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[str, str], metrics: str = "") -> str:
-    """Write the archive, for its owner only; what to say of it. Raises `CannotBundle` and `CannotOpen`.
+    """Write the archive, for its owner only; what to say of it. Raises `CannotBundle`, and `CannotOpen` and `StorageUnavailable` of the store.
 
     `metrics` is what the running gateway serves at ``/metrics``; empty if none runs.
     """
-    try:
-        async with open_reads(config.storage.url or paths.database) as reads:
-            row = await reads.turns.one(turn)
-            if row is None:
-                raise CannotBundle(
-                    f"There is no turn {turn!r} in the database. outspoken explain tells the turn of any other id."
-                )
-            files = await _of_turn(reads, row, redactor_of(config))
-    except StorageUnavailable as error:
-        raise CannotBundle(str(error)) from error
+    async with open_reads(config.storage.url or paths.database) as reads:
+        row = await reads.turns.one(turn)
+        if row is None:
+            raise CannotBundle(
+                f"There is no turn {turn!r} in the database. outspoken explain tells the turn of any other id."
+            )
+        files = await _of_turn(reads, row, redactor_of(config))
     files["config.json"] = _json(shown_config(config))
     files["machine.json"] = _json(await _machine(config, paths, env))
     files["metrics.txt"] = metrics or NO_METRICS
     files["README.txt"] = WORDS.format(version=program_version())
-    home = str(Path.home())
     hide = redactor_of(config)
-    texts = {name: text if name == JOURNAL else hide.redact(text).replace(home, "~") for name, text in files.items()}
+    texts = {name: text if name == JOURNAL else _homeless(hide.redact(text)) for name, text in files.items()}
     try:
         put_new(to, _archive(texts))
     except OSError as error:
@@ -105,6 +106,15 @@ async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[
         f"Wrote {to}: {', '.join(sorted(texts))}.\nNo secret and no word of the conversation is in it. "
         f"Look at it with: outspoken replay --file {to}"
     )
+
+
+def _homeless(text: str) -> str:
+    """Without the directory that says whose machine it is."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a name, as containers have them
+        return text
+    return text if home == Path(home.anchor) else text.replace(str(home), "~")
 
 
 def put_new(to: Path, data: bytes) -> None:
@@ -137,7 +147,7 @@ def _journal_in(data: bytes) -> bytes:
             if member is None:
                 raise NoExport(f"its {JOURNAL} is no file")
             return member.read()
-    except (tarfile.TarError, KeyError, EOFError, OSError) as error:
+    except (tarfile.TarError, zlib.error, KeyError, EOFError, OSError) as error:
         raise NoExport(f"it is compressed, and no archive that holds a {JOURNAL}") from error
 
 

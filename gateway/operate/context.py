@@ -11,12 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+from pydantic_core import PydanticCustomError
+
+from adapters.contract.settings import revealed, sendable
 from agent_core.records import dataclass
 from gateway.config.operatorkey import with_operator_key
-from gateway.config.paths import CONFIG_NAME, Paths, find_paths, prepare
-from gateway.config.reading import Loaded, load, redactor_of
+from gateway.config.paths import CONFIG_NAME, Paths, find_paths, prepare, working_directory
+from gateway.config.reading import ConfigError, Loaded, load, redactor_of
 from gateway.config.sections import Config
-from gateway.config.sources import UnreadableSource, is_there
+from gateway.config.sources import ConfigProblem, UnreadableSource, is_there
 from gateway.config.types import LogLevel
 
 if TYPE_CHECKING:
@@ -30,17 +34,16 @@ def load_all(config_file: Path | None) -> tuple[Loaded, Paths]:
     named = config_file is not None or paths.config_named
     loaded = load(config_file or paths.config_file, os.environ, required=named)
     config, warnings = with_operator_key(loaded.config, paths), loaded.warnings
-    return replace(
-        loaded, config=config, warnings=(*warnings, *([] if named else passed_over(paths, Path.cwd())))
-    ), paths
+    passed = [] if named else passed_over(paths, working_directory())
+    return replace(loaded, config=config, warnings=(*warnings, *passed)), paths
 
 
-def passed_over(paths: Paths, here: Path) -> list[str]:
+def passed_over(paths: Paths, here: Path | None) -> list[str]:
     """That a configuration file lies where somebody stands and is not read: the usual place is elsewhere."""
+    if here is None:
+        return []
     beside = here / CONFIG_NAME
-    with suppress(
-        UnreadableSource
-    ):  # whoever may not look into where they stand (sudo -u, in root's home) has no file there
+    with suppress(UnreadableSource, OSError):  # whoever may not look there (sudo -u, in root's home) has no file there
         if not is_there(beside) or not beside.is_file():
             return []
         if is_there(paths.config_file) and beside.samefile(paths.config_file):
@@ -98,6 +101,16 @@ async def here(config_file: Path | None) -> Here:
     return Here(loaded.config, paths, await find_gateway(loaded.config, paths))
 
 
+def caller_key(config: Config) -> str | None:
+    """The key with which whoever talks from this machine calls the gateway: ``OUTSPOKEN_KEY``, else ``[server] api_key``. Raises `ConfigError`."""
+    if not (given := os.environ.get("OUTSPOKEN_KEY", "").strip()):
+        return revealed(config.server.api_key) or None
+    try:
+        return sendable(SecretStr(given)).get_secret_value()
+    except PydanticCustomError as error:
+        raise ConfigError([ConfigProblem("OUTSPOKEN_KEY (environment)", f"it {error.message()}.")]) from None
+
+
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a server that listens everywhere is called at loopback
 """Of the same family: a server at ``::`` listens to IPv6 only."""
 
@@ -140,5 +153,5 @@ def none_answers(found: RunningGateway, config: Config, so: str = "") -> str:
     """That no gateway can be asked, why, what follows from it, and what to do."""
     if found.trouble:
         return " ".join(words for words in (found.trouble, f"So {so}." if so else "", found.fix) if words)
-    server = config.server
-    return f"No gateway runs at {server.host}:{server.port}{f', so {so}' if so else ''}. Start it with: outspoken run"
+    where = f" at {url.removeprefix('http://')}" if (url := configured_url(config)) else ""
+    return f"No gateway runs{where}{f', so {so}' if so else ''}. Start it with: outspoken run"

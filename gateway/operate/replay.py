@@ -37,7 +37,6 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
 from agent_core.store.deliveries.rows import Delivery
-from agent_core.store.errors import StorageUnavailable
 from agent_core.store.reading import open_reads
 from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import Redactor
@@ -85,7 +84,7 @@ class Source:
 async def run(asked: ReplayRequest, configured: Callable[[], tuple[Config, Paths]], say: Callable[[str], None]) -> bool:
     """Do it, and `say` what came of it; True if nothing differs. A file needs no configuration.
 
-    Raises `CannotReplay`, `agent_core.store.errors.CannotOpen`, and what reading the configuration raises.
+    Raises `CannotReplay`, `CannotOpen` and `StorageUnavailable` of the store, and what reading the configuration raises.
     """
     if bool(asked.turn) == (asked.file is not None):
         raise CannotReplay("Name a turn, or a file with --file (and not both).")
@@ -127,17 +126,14 @@ async def run(asked: ReplayRequest, configured: Callable[[], tuple[Config, Paths
 
 
 async def _from_database(config: Config, paths: Paths, turn: str) -> Source:
-    try:
-        async with open_reads(config.storage.url or paths.database) as reads:
-            row: TurnRow | None = await reads.turns.one(turn)
-            if row is None:
-                raise CannotReplay(
-                    f"There is no turn {turn!r} in the database. A turn's id stands in the logs and in notices."
-                )
-            journal = await reads.turns.journal(turn)
-            deliveries = await reads.deliveries.of(turn)
-    except StorageUnavailable as error:
-        raise CannotReplay(str(error)) from error
+    async with open_reads(config.storage.url or paths.database) as reads:
+        row: TurnRow | None = await reads.turns.one(turn)
+        if row is None:
+            raise CannotReplay(
+                f"There is no turn {turn!r} in the database. A turn's id stands in the logs and in notices."
+            )
+        journal = await reads.turns.journal(turn)
+        deliveries = await reads.deliveries.of(turn)
     if not journal:
         raise CannotReplay(f"The journal of the turn {turn} is {row.removed or 'not kept any more'}.")
     # A turn that goes on while it is read: what was delivered is of a moment later than the journal.

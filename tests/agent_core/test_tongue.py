@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import string
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hatch_build
 from agent_core.text import tongue
 from agent_core.text.durations import duration
 from agent_core.text.tongue import (
@@ -300,3 +303,19 @@ def test_a_catalogue_that_is_written_and_not_compiled_is_known(tmp_path: Path, m
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (at, at))
     assert tongue.uncompiled() == ("fr", "ja")
+
+
+def test_a_catalogue_that_was_not_written_to_its_end_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be newer than its sentences, so nobody would write it again, and its language could not be spoken."""
+    shutil.copy(hatch_build.LANGUAGES / "de.po", tmp_path)
+    monkeypatch.setattr(hatch_build, "LANGUAGES", tmp_path)
+
+    def half(target: BinaryIO, _: object) -> None:
+        target.write(b"\xde\x12")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hatch_build, "write_mo", half)
+    with pytest.raises(KeyboardInterrupt):
+        hatch_build.compile_catalogues()
+    monkeypatch.undo()
+    assert not (tmp_path / "de.mo").exists()

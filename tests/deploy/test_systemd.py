@@ -18,11 +18,11 @@ MOST_EXPOSURE = 12
 systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
 
 
-def setting(name: str) -> str:
+def setting(name: str, section: str = "Service") -> str:
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str  # pyright: ignore[reportAttributeAccessIssue]
     parser.read_string(UNIT.read_text("utf-8"))
-    return parser["Service"][name]
+    return parser[section][name]
 
 
 @pytest.fixture
@@ -80,3 +80,9 @@ def test_the_user_that_the_unit_names_is_made(tmp_path: Path):
 def test_a_wrong_configuration_is_not_tried_again():
     assert setting("RestartPreventExitStatus") == str(CONFIGURATION)
     assert (setting("Type"), setting("Restart")) == ("notify", "on-failure")
+
+
+def test_what_may_work_later_is_tried_until_it_does():
+    """A database may come back at three in the morning, when nobody is there to start what has waited for it."""
+    assert setting("StartLimitIntervalSec", "Unit") == "0"
+    assert setting("Restart") == "on-failure"

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from agent_core.limits.budgets import Amount, BudgetRules, Level
 from agent_core.limits.spend import Budget
 from agent_core.store.store import StorageUnavailable
-from gateway.limits.alerts import AlertLimits, AlertRules, Message
+from gateway.limits.alerts import HOUR_MS, AlertLimits, AlertRules, Message
 from gateway.observe.alerting import (
     LOG_SAVED,
     LOOK_SECONDS,
@@ -181,3 +181,20 @@ async def test_what_comes_again_in_the_next_process_is_told_again() -> None:
         await beside.look()
         keys += [key for key, words in beside.said if words == LOG_SAVED]
     assert len(set(keys)) == 2
+
+
+async def test_each_time_that_something_had_no_room_until_it_was_over_that_is_said() -> None:
+    beside = Beside()
+    beside.alerter.rules = AlertRules(per_hour=1, settle_ms=1)
+    for number in range(2):
+        beside.announced.announce(f"incident:{number}", "There is room for this alone.")
+        await beside.look()
+        beside.laws = "A law is broken."
+        await beside.look()
+        beside.laws = ""
+        await beside.look()
+        await beside.look(HOUR_MS / 1000)
+        await beside.look(HOUR_MS / 1000)
+    counted = [(key, words) for key, words in beside.said if words.startswith("… and 1 more")]
+    assert len(counted) == 2
+    assert len({key for key, _ in counted}) == 2, "what was said under a key is not said again"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -386,3 +387,12 @@ async def test_an_alert_comes_to_the_operators_chat_once_also_over_a_restart(tmp
         (told_once,) = texts(telegram, channel)
         assert told_once.startswith("⚠️ Only ")
         assert "MiB are free" in told_once
+
+
+@pytest.mark.parametrize("again_ms", [60_000, HOUR_MS, 24 * HOUR_MS])
+def test_what_lasts_is_told_again_in_its_time_however_seldom_it_may_be_told_as_new(again_ms: int) -> None:
+    rules = AlertRules(again_ms=again_ms)
+    said, _ = history([Look(600_000, frozenset({"disk"}))] * (6 * 25), rules)
+    ids = [line.id for _, _, message in said for line in message.lines]
+    assert len(ids) == 1 + 24 * HOUR_MS // rules.still_ms
+    assert len(set(ids)) == len(ids), "what was said under an id is not said again"

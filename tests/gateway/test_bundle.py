@@ -7,16 +7,19 @@ import re
 import resource
 import stat
 import tarfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from agent_core.store.deliveries.rows import AdapterStateRow
+from agent_core.text.redaction import is_secret_name
+from gateway.config.keys import KeyDoc, describe
 from gateway.config.paths import Paths, find_paths
 from gateway.config.reading import load, secret_values
 from gateway.config.sections import Config
 from gateway.operate import bundle
-from gateway.operate.bundle import CannotBundle, NoExport, export_text, put_new, shown_config, write
+from gateway.operate.bundle import FREE_TEXT, CannotBundle, NoExport, export_text, put_new, shown_config, write
 from gateway.operate.replay import CannotReplay, ReplayRequest, run
 from tests.gateway.test_explain import SECRET_WORDS, answered, part
 from tests.store.support import opened
@@ -84,6 +87,12 @@ async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path,
     assert json.loads(texts["adapters.json"])[0]["state"] == "needs a person"
     assert "The turn was answered." in texts["story.txt"]
     assert texts["metrics.txt"].startswith('outspoken_turns_total{exit="answered"} 1.0')
+
+
+def archived(file: Path, name: str) -> str:
+    """A file of an archive."""
+    with tarfile.open(file) as archive:
+        return (archive.extractfile(name) or pytest.fail(name)).read().decode()
 
 
 async def test_a_bundle_is_replayed_on_another_machine(tmp_path: Path, sqlite: str):
@@ -160,3 +169,92 @@ def test_of_what_has_no_room_nothing_stays(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         put_new(to, b"another")
     assert to.read_bytes() == b"whole"
+
+
+PEOPLES = {
+    "OUTSPOKEN_AGENTS__EACH": '[{"name": "coder", "prompt": "Serve wolfgang.", "people": ["telegram/wolfgang"], "chats": ["telegram/wolfgang"]}]',
+    "OUTSPOKEN_HOOKS__ENTRIES": '[{"name": "builds", "prompt": "Tell wolfgang.", "session": "wolfgang", "scheme": "github", "secret_env": "HOOK"}]',
+    "OUTSPOKEN_SCHEDULE__ENTRIES": '[{"name": "morning", "prompt": "Wake wolfgang.", "chat": "telegram/wolfgang", "every": "2 hours"}]',
+    "OUTSPOKEN_WEBHOOKS__RECEIVERS": '[{"name": "deploy", "url": "https://example.org", "secret_env": "WHSEC", "sessions": ["wolfgang"]}]',
+    "OUTSPOKEN_MCP__SERVERS": '[{"name": "papers", "command": "uvx", "args": ["--user", "wolfgang"], "env": {"WHO": "wolfgang"}}]',
+    "OUTSPOKEN_TOOLS__MEMORY_WRITERS": "telegram/4711/wolfgang",
+    "OUTSPOKEN_TOOLS__APPROVERS": "telegram/wolfgang",
+    "OUTSPOKEN_OPERATORS__CHAT": "telegram/wolfgang",
+    "HOOK": "a-word-of-nobody",
+    "WHSEC": "whsec_" + "QUFB" * 10,
+}
+
+
+def test_nobodys_name_and_nobodys_words_stand_in_the_configuration_that_is_shown() -> None:
+    config = load(None, {**SECRETS, **NAMES, **PEOPLES}).config
+    text = str(shown_config(config))
+    assert "wolfgang" not in text
+    assert "whsec_" not in text
+
+
+SHOWN = frozenset(
+    {
+        *("name", "base_url", "url", "host", "public_url", "otlp_endpoint", "api_base", "gateway_url", "cors_origins"),
+        *(
+            "model",
+            "models",
+            "fallbacks",
+            "slow_arguments",
+            "known_bad",
+            "known_bad_off",
+            "prices",
+            "currency",
+            "voice",
+        ),
+        *("tools", "skills", "enabled", "disabled", "approval", "tainted_tools", "pure", "keyed", "effect", "trusted"),
+        *("trusted_proxies", "identity_header", "language", "languages", "time_zone", "timezone", "cron", "every"),
+        *("image", "hosts", "read", "command", "prefix", "deny", "client_id", "scope", "token_as", "environment"),
+        *("events", "exits", "surfaces", "fields", "servers", "each", "receivers", "entries", "secrets"),
+        *("fault", "remedy", "report", "webhook_url", "api_key_env", "secret_env", "token_env"),
+    }
+)
+"""Keys whose texts say how something is set up, and nothing of people."""
+
+
+def test_of_each_key_that_holds_text_it_is_decided_whether_strangers_may_read_it() -> None:
+    def keys(docs: Iterable[KeyDoc]) -> Iterator[KeyDoc]:
+        for doc in docs:
+            yield doc
+            yield from keys(doc.table)
+
+    texts = [
+        doc
+        for doc in keys(describe())
+        if doc.type.startswith(("text", "list of", "table")) and not doc.is_path and not doc.secret
+    ]
+    undecided = {doc.name for doc in texts} - {doc.name for doc in texts if doc.key in SHOWN | FREE_TEXT}
+    assert {name for name in undecided if not is_secret_name(name.partition(" ")[2])} == set()
+
+
+async def test_a_machine_without_homes_is_hidden_no_less_and_nothing_else_is(
+    tmp_path: Path, sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, paths = configured(tmp_path, sqlite)
+    async with opened(sqlite) as store:
+        await answered(store, ["7:41"], "t_1")
+    monkeypatch.setenv("HOME", "/")
+    await write("t_1", tmp_path / "b.tar.gz", config, paths, {})
+    text = archived(tmp_path / "b.tar.gz", "config.json")
+    assert json.loads(text)["model"]["base_url"] == "https://models.example/v1"
+
+
+async def test_wherever_an_archive_was_damaged_on_its_way_that_is_said_in_words(tmp_path: Path, sqlite: str) -> None:
+    config, paths = configured(tmp_path, sqlite)
+    async with opened(sqlite) as store:
+        await answered(store, ["7:41"], "t_1")
+    await write("t_1", tmp_path / "b.tar.gz", config, paths, {})
+    whole = (tmp_path / "b.tar.gz").read_bytes()
+    damaged = tmp_path / "damaged.tar.gz"
+    refused = 0
+    for place in range(10, len(whole), max(1, len(whole) // 200)):
+        damaged.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            export_text(damaged)
+        except NoExport:
+            refused += 1
+    assert refused

@@ -732,3 +732,41 @@ def test_a_file_of_a_weaker_place_is_not_even_read_if_a_stronger_one_has_the_val
 def test_a_quote_in_a_comment_or_a_text_hides_no_line(write: Write) -> None:
     file = write('[model] # """\nname = "\'\'\'" # it\'s\nattempts = 0\n')
     assert [problem.split(": ")[0] for problem in problems(file)] == [f"{file}:3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "open_one"),
+    [
+        ("", {"__env": "OUTSPOKEN_STORAGE__URL=postgresql://o:s3cret-word@db/o\n"}, ".env"),
+        ('[storage]\nurl_file = "db.url"\n', {"db__url": "postgresql://o:s3cret-word@db/o"}, "db.url"),
+        ("", {"__env": "OUTSPOKEN_TELEGRAM__PROXY=http://ada:s3cret-word@proxy:1\n"}, ".env"),
+        ("", {"__env": 'OUTSPOKEN_MODEL__EXTRA_HEADERS={"Authorization": "Bearer s3cret-word"}\n'}, ".env"),
+    ],
+)
+def test_a_password_in_an_address_is_a_secret_wherever_it_stands(
+    write: Write, text: str, others: dict[str, str], open_one: str
+) -> None:
+    file = write(text, **others)
+    assert load(file, {}).warnings == ()
+    (file.parent / open_one).chmod(0o644)
+    (warning,) = load(file, {}).warnings
+    assert warning.startswith(f"{file.parent / open_one} holds a secret")
+
+
+@pytest.mark.parametrize("host", ["models..example", f"{'x' * 64}.example", "bücher..example", f"{'ü' * 64}.example"])
+def test_a_host_that_no_machine_can_be_called_is_refused_before_anybody_looks_it_up(host: str) -> None:
+    """The look-up itself ends in an error that nobody has words for: at a start, in each command, and for each person."""
+    for name, value in (
+        ("OUTSPOKEN_SERVER__HOST", host),
+        ("OPENAI_BASE_URL", f"http://{host}/v1"),
+        ("OUTSPOKEN_TELEGRAM__PROXY", f"http://{host}:1"),
+    ):
+        assert len(problems(None, {name: value, "OUTSPOKEN_SERVER__API_KEY": "a-key"})) == 1, name
+
+
+@pytest.mark.parametrize(
+    "host", ["::1", "::", "0.0.0.0", "my_host", "example.org.", "bücher.example", f"{'x' * 63}.org"]
+)
+def test_a_host_that_a_machine_may_have_is_taken(host: str) -> None:
+    env = {"OUTSPOKEN_SERVER__HOST": host, "OPENAI_BASE_URL": f"http://{f'[{host}]' if ':' in host else host}/v1"}
+    assert load(None, {**env, "OUTSPOKEN_SERVER__API_KEY": "a-key"}).config.server.host == host

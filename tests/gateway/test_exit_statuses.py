@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -13,9 +14,11 @@ from adapters.checks import probe
 from adapters.checks.findings import Finding, problem
 from agent_core.jsonvalue import Json
 from agent_core.store import reading as stored
+from agent_core.store.errors import StorageUnavailable
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import ToolOutcome, ToolStatus
-from gateway.cli import approvals, db, look, tools
+from gateway.cli import approvals, db, guarded, look, tools
+from gateway.cli.guarded import TRY_AGAIN
 from gateway.config import reading as configuration
 from gateway.explain import story
 from gateway.operate import context, database, trying
@@ -150,3 +153,53 @@ async def test_explain_ends_well_only_for_what_is_stored(monkeypatch: pytest.Mon
     assert (await command._explain(None, "t_1", "", "", show_text=False, as_json=False) == 0) is found
     assert "sk-secret" not in str(said)
     assert "It says" in str(said)
+
+
+@pytest.mark.parametrize("approve", [True, False])
+async def test_without_an_id_nothing_is_decided_though_a_single_call_waits(
+    monkeypatch: pytest.MonkeyPatch, *, approve: bool
+) -> None:
+    """A script whose variable is empty would decide what nobody has looked at."""
+    gateway = Waits(FIRST)
+
+    async def remote(_: object) -> Waits:
+        return gateway
+
+    monkeypatch.setattr(approvals, "_remote", remote)
+    command: Any = approvals
+    assert await command._decide(None, "", approve=approve, lasts="once") == 1
+    assert await command._show(None, "", as_json=True) == 1
+    assert gateway.decided == []
+
+
+async def test_what_cannot_be_looked_up_now_is_not_said_to_be_stored_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        async def of(self, _: str) -> object:
+            raise StorageUnavailable("The server does not answer.")
+
+    @asynccontextmanager
+    async def open_reads(_: object) -> AsyncGenerator[None]:
+        yield
+
+    kept = SimpleNamespace(storage=SimpleNamespace(url=""), retention=SimpleNamespace(bodies_days=9))
+    monkeypatch.setattr(context, "load_all", always((SimpleNamespace(config=kept), SimpleNamespace(database="db"))))
+    monkeypatch.setattr(stored, "open_reads", open_reads)
+    monkeypatch.setattr(story, "Explainer", Away)
+    command: Any = look
+    with pytest.raises(StorageUnavailable) as away:
+        await command._explain(None, "t_1", "", "", show_text=False, as_json=False)
+    assert await asyncio.to_thread(guarded_status, away.value) == TRY_AGAIN
+
+
+def guarded_status(error: Exception) -> int:
+    """With what a command ends that meets this."""
+
+    async def meets() -> int:
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        guarded.guarded(meets)
+    assert isinstance(ended.value.code, int)
+    return ended.value.code

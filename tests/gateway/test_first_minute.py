@@ -169,3 +169,11 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 65_536)
     except OSError:  # nobody has the other side open any more
         return b""
+
+
+def test_where_nobody_knows_the_address_before_none_is_named(tmp_path: Path) -> None:
+    free = outspoken(environment(tmp_path, 0)).stdout
+    assert "start it; it says where the web chat is" in free
+    assert ":0" not in free
+    everywhere = environment(tmp_path, 8791, OUTSPOKEN_SERVER__HOST="::", OUTSPOKEN_SERVER__API_KEY="a-key")
+    assert "the web chat is then at http://[::1]:8791" in outspoken(everywhere).stdout

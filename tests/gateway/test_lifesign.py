@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import fcntl
 import os
 import signal
 import socket
@@ -130,3 +131,20 @@ def test_somebody_else_at_the_port_who_says_nothing_is_no_gateway(tmp_path: Path
         found = outspoken(environment(tmp_path, deaf.getsockname()[1]), "status")
     assert found.returncode == 75
     assert "is no gateway of this state directory" in found.stderr
+
+
+async def test_whoever_looks_while_a_gateway_starts_costs_it_no_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifesign, "BEAT_SECONDS", 0)
+    (tmp_path / FILE_NAME).touch()
+    with (tmp_path / FILE_NAME).open("rb") as looks:
+        fcntl.flock(looks, fcntl.LOCK_SH)
+        async with signs_of_life(tmp_path):
+            await asyncio.sleep(0)
+            fcntl.flock(looks, fcntl.LOCK_UN)
+            async with asyncio.timeout(30):
+                while (found := sign_of(tmp_path)) is None:
+                    await asyncio.sleep(0)
+            assert found.pid == os.getpid()
+    assert sign_of(tmp_path) is None

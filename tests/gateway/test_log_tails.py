@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import tempfile
 from pathlib import Path
 
@@ -47,3 +49,16 @@ def test_what_is_written_after_a_log_was_put_aside_is_read_from_its_beginning(tm
     rest = [*tail.more(), *tail.more()]
     assert rest == [b"th", b"four"]
     tail.close()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_of_a_pipe_that_is_named_as_a_file_nothing_is_lost(packed: bool) -> None:
+    """As by ``outspoken triage <(zcat gateway.log.1.gz)``."""
+    lines = [b"%d\n" % number for number in range(200)]
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "wb") as pipe:
+        pipe.write(gzip.compress(b"".join(lines)) if packed else b"".join(lines))
+        pipe.close()
+        tail = Tail(f"/dev/fd/{reading}")
+        assert [*tail.all()] == lines
+        tail.close()

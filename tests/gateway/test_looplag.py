@@ -191,3 +191,13 @@ async def test_a_busy_process_survives_being_looked_at(tmp_path: Path):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+async def test_notes_of_which_a_disk_has_made_something_else_keep_nobody_from_starting(tmp_path: Path):
+    notes = tmp_path / "notes"
+    notes.write_bytes(b'\xff\xfe\x00 (most recent call first):\n  File "/a/b/x.py", line 9 in f\n')
+    with capture_logs() as lines:
+        async with LoopWatch(lambda _: None).watching(notes):
+            await asyncio.sleep(0)
+    assert [(line["event"], line["frames"]) for line in lines] == [("loop.was_held", ["a/b/x.py:9:f"])]
+    assert notes.read_bytes() == b""

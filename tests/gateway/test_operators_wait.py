@@ -19,7 +19,8 @@ from adapters.terminal.operator import Remote, status_lines
 from agent_core.jsonvalue import Json
 from gateway.cli.guarded import guarded
 from gateway.config.paths import resolve
-from gateway.operate.context import passed_over
+from gateway.config.reading import ConfigError, load
+from gateway.operate.context import caller_key, passed_over
 from gateway.operate.doctor.looks import judged_status
 from tests.forked import start
 from tests.gateway.test_process import daemon, environment, outspoken
@@ -133,3 +134,21 @@ def test_a_configuration_file_that_lies_here_and_is_not_read_is_told(tmp_path: P
 def test_the_list_of_what_waits_shows_with_what_it_would_run() -> None:
     lines = approvals_lines([{"id": "c_1", "question": "May post run with:\nto: ada\ntext: hello", "asker": "bo"}])
     assert lines[0] == "c_1  May post run with: to: ada · text: hello"
+
+
+@pytest.mark.parametrize(
+    ("given", "key"), [("osk-mine-12345\r\n", "osk-mine-12345"), ("", "osk-configured"), (" ", "osk-configured")]
+)
+def test_the_key_of_a_command_is_the_one_that_is_given_for_it_however_it_was_copied(
+    monkeypatch: pytest.MonkeyPatch, given: str, key: str
+) -> None:
+    config = load(None, {"OUTSPOKEN_SERVER__API_KEY": "osk-configured"}).config
+    monkeypatch.setenv("OUTSPOKEN_KEY", given)
+    assert caller_key(config) == key
+
+
+def test_a_key_that_no_request_can_carry_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUTSPOKEN_KEY", "two words")
+    with pytest.raises(ConfigError, match=r"OUTSPOKEN_KEY \(environment\): it must be one word") as refused:
+        caller_key(load(None, {}).config)
+    assert "two words" not in str(refused.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.paths import Paths, PathsError, UsualPaths, find_paths, prepare, resolve
+from gateway.operate.context import load_all
 
 HOME = Path("/h/ada")
 
@@ -126,3 +128,19 @@ def test_a_state_directory_that_cannot_be_made_is_told_in_words(tmp_path: Path) 
 def test_a_state_directory_that_exists_and_cannot_be_written_is_told_in_words() -> None:
     with pytest.raises(PathsError, match=r"^/proc, the state directory, cannot be written"):  # not even by root
         prepare(Paths(Path("/c"), False, *(Path("/proc"),) * 6))
+
+
+def test_where_the_working_directory_is_gone_it_matters_no_more_than_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade may have put away the folder in which somebody stands."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr(os, "environ", {"HOME": str(tmp_path)})
+    loaded, paths = load_all(None)
+    assert paths.state_dir.is_relative_to(tmp_path)
+    assert loaded.warnings == ()
+    with pytest.raises(PathsError, match="Write the whole path"):
+        find_paths({"OUTSPOKEN_HOME": "here"}, tmp_path)

@@ -320,3 +320,33 @@ def _until(handle: int, words: bytes) -> bytes:
     while words not in heard:
         heard += os.read(handle, 4096)
     return heard
+
+
+@pytest.mark.parametrize("kept", ['api_key_file = "first.key"', 'api_key_files = ["first.key"]'])
+async def test_a_key_of_another_address_is_not_left_to_go_to_the_new_one(
+    tmp_path: Path, model: SmallModel, kept: str
+) -> None:
+    """The file is not touched, and what it says would be sent to whom it was not given for."""
+    model.keyless = True
+    (tmp_path / "first.key").write_text("sk-of-somebody-else-123")
+    (tmp_path / "first.key").chmod(0o600)
+    toml = tmp_path / "outspoken.toml"
+    toml.write_text(f'[model]\nbase_url = "https://models.example/v1"\n{kept}\n')
+    ran = await outspoken(tmp_path, "setup", "model", "--yes", "--base-url", model.url, "--model", "small")
+    assert ran.status == 1
+    assert f"is still set by {toml}:3." in ran.out
+    assert not (tmp_path / ".env").exists()
+    toml.write_text('[model]\nbase_url = "https://models.example/v1"\n')
+    ran = await outspoken(tmp_path, "setup", "model", "--yes", "--base-url", model.url, "--model", "small")
+    assert ran.status == 0, ran.out
+
+
+async def test_further_keys_go_with_the_address_that_they_were_given_for(tmp_path: Path, model: SmallModel) -> None:
+    (tmp_path / ".env").write_text(
+        "OPENAI_BASE_URL=https://models.example/v1\nOUTSPOKEN_MODEL__API_KEYS=sk-one-123456,sk-two-123456\n"
+    )
+    more = ("--base-url", model.url, "--model", "small")
+    ran = await outspoken(tmp_path, "setup", "model", "--yes", *more, OPENAI_API_KEY=KEY)
+    assert ran.status == 0, ran.out
+    config = load(tmp_path / "outspoken.toml", {}).config
+    assert [one.get_secret_value() for one in config.model.credentials] == [KEY]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import aiohttp
 import pytest
@@ -24,6 +28,7 @@ from structlog.testing import capture_logs
 
 from adapters.http.tracecontext import TraceParent, parsed, traceparent_of
 from agent_core.signals import LawBroken, ModelCalled, PartSent, Signals, ToolRan, TurnClosed
+from gateway.observe import traces
 from gateway.observe.traces import Traces, ids_of, traced
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness
@@ -288,3 +293,17 @@ def test_a_tool_that_did_not_do_what_it_was_to_is_an_error_and_words_beside_turn
     (span,) = spans
     assert (span.attributes or {}).get("error.type", "") == error
     assert (span.status.status_code is StatusCode.ERROR) is bool(error)
+
+
+def test_a_collector_that_answers_after_the_end_disturbs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, raised = threading.Event(), list[object]()
+    monkeypatch.setattr(traces, "SEND_SECONDS", 0.01)
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    provider: Any = SimpleNamespace(shutdown=answers.wait)
+    asyncio.run(traces._ended(provider))
+    ending = [one for one in threading.enumerate() if one.name == "traces end"]
+    answers.set()
+    for one in ending:
+        one.join(30)
+    assert ending
+    assert raised == []

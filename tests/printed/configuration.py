@@ -35,8 +35,8 @@ For each key, the first of these that says anything wins:
 4. `outspoken.toml`.
 
 The configuration file is looked for at `OUTSPOKEN_CONFIG` (or `--config`), in `OUTSPOKEN_HOME`, in systemd's `CONFIGURATION_DIRECTORY`, in
-`$XDG_CONFIG_HOME/outspoken`, and in `~/.config/outspoken`. An empty variable counts as not set. Lists may come as one text with commas between, or as
-JSON; tables as JSON. Unknown keys and variables are refused, with the nearest name that there is.
+`$XDG_CONFIG_HOME/outspoken`, and in `~/.config/outspoken`. An empty variable counts as not set, and hides the one of
+its name in `.env`. Lists may come as one text with commas between, or as JSON; tables as JSON. Unknown keys and variables are refused, with the nearest name that there is.
 
 **Secrets** never stand in `outspoken.toml`: they come from the environment, or from a file of their own that a key `…_file` names (relative to the
 configuration file). No error message, log line or page shows one.

@@ -34,7 +34,7 @@ from agent_core.jsonvalue import Json
 from agent_core.model.endpoints import Endpoint, applied
 from gateway.config.model import endpoints_of
 from gateway.config.operatorkey import with_operator_key
-from gateway.config.paths import Paths, PathsError, find_paths
+from gateway.config.paths import Paths, PathsError, find_paths, working_directory
 from gateway.config.reading import Loaded, redactor_of, survey
 from gateway.config.sections import Config
 from gateway.config.sources import ConfigProblem
@@ -74,7 +74,7 @@ async def diagnose(
     named = config_file is not None or paths.config_named
     seen = survey(file, env, required=named)
     if not named:
-        seen = replace(seen, warnings=(*seen.warnings, *passed_over(paths, Path.cwd())))
+        seen = replace(seen, warnings=(*seen.warnings, *passed_over(paths, working_directory())))
     seen, hidden = _without_guesses(seen)
     config = with_operator_key(seen.config, paths)
     gateway = await find_gateway(config, paths)

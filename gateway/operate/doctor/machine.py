@@ -56,9 +56,17 @@ def _directory(place: Path, what: str) -> Finding:
 
 async def disk(paths: Paths) -> Seen:
     """How much room is left where the state is."""
-    there = next(folder for folder in (paths.state_dir, *paths.state_dir.parents) if folder.exists())
+    there = next(folder for folder in (paths.state_dir, *paths.state_dir.parents) if _is_seen(folder))
     usage = await asyncio.to_thread(shutil.disk_usage, there)
     return Seen((judged_disk(usage.free, there),))
+
+
+def _is_seen(folder: Path) -> bool:
+    """It is there, as far as this user may look."""
+    try:
+        return folder.exists()
+    except OSError:
+        return False
 
 
 def judged_disk(free_bytes: int, where: Path) -> Finding:

@@ -28,7 +28,7 @@ SHOWN_MODELS = 20
 LOCAL_SERVERS: Mapping[int, str] = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 """Ports of this machine at which such servers listen by default."""
 LOCAL_SECONDS = 1.0
-URL, KEY, NAME = ("model", "base_url"), ("model", "api_key"), ("model", "name")
+URL, KEY, NAME, MORE_KEYS = ("model", "base_url"), ("model", "api_key"), ("model", "name"), ("model", "api_keys")
 INTRODUCTION = (
     "\nAny OpenAI-compatible endpoint will do: a provider's, or a local server's (Ollama, llama.cpp, vLLM, LM Studio)."
 )
@@ -43,7 +43,8 @@ def model(asker: Asker, config: Config) -> SetupResult | None:
     asker.say(INTRODUCTION)
     now = config.model
     first = now.credentials[0].get_secret_value() if now.credentials else ""
-    steps = _Steps(asker, now.base_url or (OPENAI_URL if first else ""), first, now.name)
+    before = now.base_url or (OPENAI_URL if first else "")
+    steps = _Steps(asker, before, first, now.name)
 
     def attempt() -> ModelSeen:
         early = steps.ask()
@@ -54,7 +55,9 @@ def model(asker: Asker, config: Config) -> SetupResult | None:
         return steps.learnt(asker.look(doctor_model.check(endpoint, redactor_of(config))))
 
     asker.tried(attempt)
-    return SetupResult({URL: steps.url, KEY: steps.key, NAME: steps.name})
+    # Further keys were given for the address before, and belong to no other.
+    further = {MORE_KEYS: ""} if now.api_keys and steps.url != before else {}
+    return SetupResult({URL: steps.url, KEY: steps.key, NAME: steps.name, **further})
 
 
 @dataclass(slots=True)

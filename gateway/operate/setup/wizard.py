@@ -25,7 +25,7 @@ from adapters.contract.platforms import Key, SetupResult
 from adapters.contract.settings import sendable
 from agent_core.records import dataclass
 from gateway.config.keys import KeyDoc, describe
-from gateway.config.reading import survey
+from gateway.config.reading import Loaded, survey
 from gateway.config.sections import Config
 from gateway.config.sources import UnreadableSource, read_text
 from gateway.operate.setup.givenup import GivenUp
@@ -217,10 +217,14 @@ class Wizard:
         changes = self._changes(wanted)
         new = {name: value for name, value in changes.items() if value is not None}
         others = {name: value for name, value in self.env.items() if name not in changes}
-        then = survey(self.file, {**others, **new})
+        gone = dict.fromkeys(changes, "")  # an empty one hides what `.env` has until now
+        then = survey(self.file, {**others, **gone, **new})
         wrong = [one for one in then.problems if one not in survey(self.file, others).problems]
         if wrong:
             self._failed(service, "; ".join(str(one) for one in wrong))
+            return
+        if still := _still_said(then, wanted):
+            self._failed(service, f"{still} Take it out there first: what was tried here had none.")
             return
         try:
             before = read_text(self.secrets_file) if self.secrets_file.exists() else ""
@@ -251,6 +255,14 @@ class Wizard:
             changes |= dict.fromkeys((*doc.env, *also))
             changes[doc.env[-1]] = value or None
         return changes
+
+
+def _still_said(then: Loaded, wanted: SetupResult) -> str:
+    """That another place goes on to say what was left empty here, such as a key, which would go to an address that it was not given for. Pure."""
+    for (section, key), value in wanted.values.items():
+        if not value and getattr(getattr(then.config, section), key):
+            return f"[{section}] {key} is still set by {then.origins.get((section, key), 'another place')}."
+    return ""
 
 
 def blocks(finding: Finding) -> bool:

@@ -12,14 +12,12 @@ import os
 import re
 import select
 import stat
-import sys
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 from adapters.contract.chat import Cause
 from agent_core.explain.why import asker_words
@@ -231,17 +229,14 @@ class Tail:
     source: str
     over: bool = False
     """Nothing can come any more."""
-    _file: BinaryIO | gzip.GzipFile | None = None
+    _file: io.BufferedReader | None = None
     _rest: bytes = field(default=b"")
 
     def all(self) -> Iterator[bytes]:
         """Every line until the end."""
         file = self._opened()
-        ours = io.BufferedReader(io.FileIO(0, closefd=False)) if self.source == "-" else None
-        if ours is not None:
-            yield from gzip.GzipFile(fileobj=ours) if ours.peek(2)[:2] == _PACKED else ours
-        else:
-            yield from file
+        # Looked at, and not taken: what is taken from a pipe comes from nowhere again.
+        yield from gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _PACKED else file
         self.over = True
 
     def more(self) -> Iterator[bytes]:
@@ -249,7 +244,8 @@ class Tail:
         if self.over:
             return
         file = self._opened()
-        if isinstance(file, gzip.GzipFile):
+        lasts = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        if lasts and os.pread(file.fileno(), 2, 0) == _PACKED:
             yield from self.all()
             return
         while True:
@@ -260,7 +256,7 @@ class Tail:
                 break
             *lines, self._rest = (self._rest + chunk).split(b"\n")
             yield from lines
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        if not lasts:
             self.over = True  # a pipe that was closed
         elif self._stays(file):
             return
@@ -268,7 +264,7 @@ class Tail:
             yield self._rest
         self.close()
 
-    def _stays(self, file: BinaryIO) -> bool:
+    def _stays(self, file: io.BufferedReader) -> bool:
         """Whether the file is still the one of that name, and was not cut: if not, it is opened anew at the next look."""
         if self.source == "-":
             return True
@@ -279,20 +275,16 @@ class Tail:
             return True  # between two names
         return ours.st_ino == now.st_ino and now.st_size >= os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
-    def _opened(self) -> BinaryIO | gzip.GzipFile:
-        file = self._file or (sys.stdin.buffer if self.source == "-" else _open(Path(self.source)))
-        self._file = file
-        return file
+    def _opened(self) -> io.BufferedReader:
+        if self._file is None:
+            # Standard input is not ours to close.
+            self._file = io.BufferedReader(
+                io.FileIO(0, closefd=False) if self.source == "-" else io.FileIO(self.source)
+            )
+        return self._file
 
     def close(self) -> None:
-        """Let go of the file; standard input is not ours to close."""
-        if self._file is not None and self.source != "-":
+        """Let go of the file."""
+        if self._file is not None:
             self._file.close()
         self._file, self._rest = None, b""
-
-
-def _open(path: Path) -> BinaryIO | gzip.GzipFile:
-    """A file, unpacked if it begins as gzip does, whatever it is called."""
-    with path.open("rb") as file:
-        packed = file.read(2) == _PACKED
-    return gzip.open(path, "rb") if packed else path.open("rb")
