@@ -19,7 +19,7 @@ from adapters.contract.base import Inbound
 from adapters.contract.chat import CallFailed, ChatAddress, Fate
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
-from agent_core.store.store import OwnedElsewhere, StorageUnavailable
+from agent_core.store.store import Damaged, OwnedElsewhere, StorageFull, StorageUnavailable
 from gateway.chats.where import NoSuchChat
 from gateway.commands.posts import decode_post
 from gateway.http import sending
@@ -208,11 +208,22 @@ async def test_what_there_is_no_room_for_is_not_sent_and_said_so(house: House) -
     assert "Nothing was sent." in told["error"]["message"]
 
 
-@pytest.mark.parametrize(("trouble", "again"), [(StorageUnavailable("away"), "5"), (OwnedElsewhere("s", 2), None)])
-async def test_what_was_not_stored_is_not_told_as_sent(house: House, trouble: Exception, again: str | None) -> None:
+@pytest.mark.parametrize(
+    ("trouble", "status", "again", "words"),
+    [
+        (StorageUnavailable("away"), 503, "10", "Send it again"),
+        (StorageFull("full"), 507, "60", "disk of the gateway is full"),
+        (Damaged("rows"), 503, "10", "is damaged"),
+        (OwnedElsewhere("s", 2), 503, None, "Another node"),
+    ],
+)
+async def test_what_was_not_stored_is_not_told_as_sent(
+    house: House, trouble: Exception, status: int, again: str | None, words: str
+) -> None:
     house.trouble = trouble
     async with house.calling() as http, http.post("/api/send", json={"to": "telegram/7", "text": "x"}) as response:
-        assert (response.status, response.headers.get("Retry-After")) == (503, again)
+        assert (response.status, response.headers.get("Retry-After")) == (status, again)
+        assert words in (await response.json())["error"]["message"]
 
 
 async def test_a_message_whose_parts_are_not_stored_yet_is_told_so(house: House) -> None:
