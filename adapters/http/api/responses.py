@@ -449,7 +449,9 @@ class ResponseSpelling:
         self._running = ""
         kind = "response.mcp_call.completed" if item["status"] == "completed" else "response.mcp_call.failed"
         ended = self._event(kind, item_id=item["id"], output_index=index) + self._done(index, item)
-        told = begun + ended + b"".join(self._act(self._waiting.pop(key)) for key in [*self._waiting])
+        told = begun + ended
+        if self._waiting:  # that one tells the others, as soon as it is over
+            told += self._act(self._waiting.pop(next(iter(self._waiting))))
         return (
             told + self._release()
         )  # whoever looks later may be told of a call and of what was thought behind it at once
