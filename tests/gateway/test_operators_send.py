@@ -23,7 +23,7 @@ from agent_core.store.store import Damaged, OwnedElsewhere, StorageFull, Storage
 from gateway.chats.where import NoSuchChat
 from gateway.commands.posts import decode_post
 from gateway.http import sending
-from gateway.http.sending import MOST_TEXT, Sending
+from gateway.http.sending import MOST_TEXT, Sending, SendRequest
 from gateway.people.routing import Command
 from gateway.queues.inbox import encode
 from tests.agent_core.turns import gives
@@ -264,3 +264,13 @@ async def test_nobody_else_sends_or_looks(house: House) -> None:
         assert (await sent(http))[0] == 401
         async with http.get("/api/send/1") as response:
             assert response.status == 401
+
+
+def test_no_two_messages_are_taken_for_one_by_what_is_in_them() -> None:
+    """Under one key, that would be sent which was asked for first."""
+    found = [
+        SendRequest("telegram/1", "23", (), ""), SendRequest("telegram/12", "3", (), ""), SendRequest("telegram/123", "", (), ""),
+        SendRequest("telegram/1", "2", (("3", b""),), ""), SendRequest("telegram/1", "2", (("", b"3"),), ""), SendRequest("telegram/1", "", (("2", b"3"),), ""),
+        SendRequest("telegram/1", "", (("23", b""),), ""),
+    ]  # fmt: skip
+    assert len({one.digest() for one in found}) == len(found)
