@@ -285,7 +285,7 @@ def test_what_was_thought_is_told_once_though_a_look_in_between_knows_nothing_of
 
 def test_a_text_that_grows_is_formatted_up_to_a_bound_as_it_is_in_the_end(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(texts, "MOST_CHARS", 200)
-    growing, said = Growing(), ""
+    growing, said, nodes = Growing(), "", list[Json]()
     for number in range(100):
         said += f"**word {number}**\n\n"
         nodes = growing.nodes(said)
