@@ -195,7 +195,7 @@ class SessionAccess(Protocol):
         ...
 
     async def describe(self, sight: SessionSight, metadata: Mapping[str, str]) -> SessionSight:
-        """Attach other metadata. Raises `BusyElsewhere`."""
+        """Attach other metadata than are seen; what others attach meanwhile stays. Raises `BusyElsewhere`."""
         ...
 
     async def turns(self, sight: SessionSight, number: int, limit: int, *, newest_first: bool) -> list[SessionTurn]:

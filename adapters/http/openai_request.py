@@ -9,6 +9,7 @@ is told to the model, also a result whose call is not there and one by the assis
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -341,8 +342,8 @@ def _tools(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], ...]:
         if not isinstance(tool, dict) or not _name_of(tool):
             raise _Bad(f"tools[{index}] must be a function with a name", f"tools[{index}]")
         found.append(tool)
-    names = [_name_of(tool) for tool in found]
-    if twice := next((name for name in names if names.count(name) > 1), ""):
+    names = Counter(map(_name_of, found))
+    if twice := next((name for name, times in names.items() if times > 1), ""):
         raise _Bad(f"tools has two functions called {twice[:80]!r}.", "tools")
     return tuple(found)
 

@@ -15,7 +15,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
 from agent_core.store.audit import AuditRow
 from agent_core.store.overview import TurnSummary
-from agent_core.store.store import Store
+from agent_core.store.store import Damaged, Store
 from gateway.console.acting import CannotAct
 from gateway.console.naming import Names
 from gateway.conversations.sights import SessionSights
@@ -56,26 +56,31 @@ class TextReading:
             raise CannotAct(400, f"Say what to search for, in at most {SEARCH_CHARS} characters.")
         await self._note(who, "search", "texts", f"The texts were searched for “{' '.join(text.split())}”.")
         loop = asyncio.get_running_loop()
-        until, found, seen = loop.time() + SEARCH_SECONDS, list[Json](), 0
+        until, found, seen, read = loop.time() + SEARCH_SECONDS, list[Json](), 0, True
         latest = await self.store.overview.turns(SEARCH_TURNS)
         while seen < len(latest) and len(found) < MOST_FOUND and loop.time() < until:
             some = latest[seen : seen + TURNS_AT_ONCE]
             seen += len(some)
-            found += await self._found(some, words)
-        whole = seen == len(latest) < SEARCH_TURNS and len(found) <= MOST_FOUND
+            fits, whole = await self._found(some, words)
+            found, read = [*found, *fits], read and whole
+        whole = read and seen == len(latest) < SEARCH_TURNS and len(found) <= MOST_FOUND
         return {"found": found[:MOST_FOUND], "turns": seen, "whole": whole}
 
-    async def _found(self, turns: list[TurnSummary], words: list[str]) -> list[Json]:
-        found: list[Json] = []
+    async def _found(self, turns: list[TurnSummary], words: list[str]) -> tuple[list[Json], bool]:
+        """Those in which they stand, and whether all could be read."""
+        found, whole = list[Json](), True
         await self.names.learn(turns)
         for one in turns:
-            told = await self.sights.turns(one.session, one.number - 1, 1, newest_first=False)
+            try:
+                told = await self.sights.turns(one.session, one.number - 1, 1, newest_first=False)
+            except Damaged:  # others can be read
+                told, whole = [], False
             texts = said_in(told[0]) if told and told[0].turn == one.turn else []
             piece = next((around(words[0], text) for text in texts if stands_in(words, text)), "")
             if piece:
                 name = self.names.of(one.session, one.key)
                 found.append({"id": one.turn, "name": name, "exit": one.exit, "at": one.opened_at, "text": piece})
-        return found
+        return found, whole
 
     async def _note(self, who: str, act: str, what: str, words: str) -> None:
         await self.store.deliveries.act(AuditRow(self.ids.new("a"), self.clock.now_ms(), who, act, what, words))

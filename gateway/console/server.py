@@ -15,7 +15,7 @@ from adapters.http.pagefiles import PageFiles
 from adapters.http.routes import Handler, HttpRoute
 from agent_core.jsonvalue import Json
 from agent_core.ports import Clock
-from agent_core.store.store import StorageUnavailable
+from agent_core.store.store import Damaged, StorageUnavailable
 from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import Board
@@ -28,6 +28,7 @@ from gateway.storage.storewatch import AWAY_WORDS
 MOST_WATCHERS = 24
 """Streams at once; each page has one or two."""
 MAX_BODY_BYTES = 10_000
+DAMAGED_WORDS = "This cannot be read: the database is damaged there. outspoken db check says where."
 # The page holds nothing that is secret: it is served without a key.
 PAGE = PageFiles("gateway.console.page", frozenset({"index.html", "console.css", "console.js", "chart.js"}))
 
@@ -70,6 +71,8 @@ class Console:
                 return await handler(request)
             except CannotAct as refused:
                 return problem_response(Problem(refused.status, str(refused)))
+            except Damaged:
+                return problem_response(Problem(503, DAMAGED_WORDS))
             except StorageUnavailable:
                 return problem_response(Problem(503, f"{AWAY_WORDS} Look again before you repeat it.", retry_after=5))
 

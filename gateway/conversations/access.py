@@ -184,11 +184,12 @@ class GatewaySessions:
         return found
 
     async def describe(self, sight: SessionSight, metadata: Mapping[str, str]) -> SessionSight:
-        if await self._there(sight, FarChange.DESCRIBE, {**metadata}) is not None:
+        if await self._there(sight, FarChange.DESCRIBE, {**metadata}, {**sight.metadata}) is not None:
             return replace(sight, metadata=metadata)
         async with self._owned(sight.key.text(), sight.session) as queue:
             row = await self.store.sessions.one(sight.session)
             before = Prefs.decode(row.policy if row is not None else None)
+            metadata = attached(before.metadata, sight.metadata, metadata)
             await self._set(queue, before, replace(before, metadata=metadata))
         return replace(sight, metadata=metadata)
 
@@ -324,6 +325,13 @@ class GatewaySessions:
         self, realm: str, turn: str, call: str, verdict: Verdict, by: str, lasts: Lasting = Lasting.ONCE
     ) -> Decision:
         return await self.deciding.decide(realm, turn, call, verdict, by, lasts)
+
+
+def attached(now: Mapping[str, str], seen: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """What is attached to a conversation when somebody wants it otherwise than they have seen it: what others have set or taken off meanwhile (a
+    title, a link) is as they want it. Pure."""
+    theirs = {name: value for name, value in now.items() if seen.get(name) == wanted.get(name)}
+    return theirs | {name: value for name, value in wanted.items() if seen.get(name) != value}
 
 
 def access_of(

@@ -49,8 +49,9 @@ class KeyAdmin:
             return problem_response(Problem(400, str(refused)))
 
     async def _done(self, body: dict[str, Json], name: str) -> web.Response:
-        terms = body.get("terms")
-        asked = terms if isinstance(terms, dict) else {}
+        asked = body.get("terms") or {}
+        if not isinstance(asked, dict):  # without them the key may do everything
+            return problem_response(Problem(400, "terms must be an object", param="terms"))
         match body.get("verb"):
             case "add":
                 table, key = await self._keyring.add(name, asked, self._nameable())

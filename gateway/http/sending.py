@@ -17,7 +17,7 @@ from pathlib import Path
 from aiohttp import web
 
 from adapters.contract.chat import CallFailed, ChatAddress
-from adapters.http.common import Problem, guarded, problem_response
+from adapters.http.common import Problem, guarded, problem_response, refusal
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.routes import HttpRoute
 from agent_core.jsonvalue import Json
@@ -34,7 +34,7 @@ from gateway.limits.quotas import OPERATORS, Quotas
 from gateway.people.routing import Command
 from gateway.queues import inbox
 from gateway.sessions.accepting import Accepting
-from gateway.storage.storewatch import AWAY_WORDS
+from gateway.storage.storewatch import not_stored
 
 MOST_TEXT = 100_000
 """Characters of one message."""
@@ -114,8 +114,8 @@ class Sending:
             return problem_response(Problem(502, f"The platform does not give that chat: {error.words}", param="to"))
         try:
             return await self._accept(message, address)
-        except StorageUnavailable:
-            return problem_response(Problem(503, AWAY_WORDS, retry_after=5))
+        except StorageUnavailable as error:
+            return problem_response(refusal(not_stored(error)))
         except OwnedElsewhere as error:
             return problem_response(Problem(503, f"Another node writes into this chat: {error}"))
 

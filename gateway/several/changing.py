@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from adapters.contract.base import SessionKey
@@ -29,7 +30,10 @@ async def changed(
     try:
         match change:
             case FarChange.DESCRIBE:
-                await access.describe(sight, cast("Mapping[str, str]", words[0]))
+                wanted, *seen = cast(
+                    "Sequence[Mapping[str, str]]", words
+                )  # an earlier version does not say what was seen
+                await access.describe(replace(sight, metadata=seen[0]) if seen else sight, wanted)
             case FarChange.RESET:
                 await access.reset(sight)
             case FarChange.SHOW:

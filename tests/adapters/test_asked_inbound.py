@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.contract.base import SessionKey, once
-from adapters.contract.callers import Caller
+from adapters.contract.callers import Caller, scope_of
 from adapters.http.api.asked import ApiRequest
 from agent_core.messages import Message
 from tests.adapters.test_responses_read import asked
@@ -50,3 +50,14 @@ def test_only_what_somebody_can_find_waits_for_an_approval(
     one = replace(one, history=history, wish=replace(one.wish, waits=waits))
     assert one.waits_unseen is (waits and not errand and not kept and not session)
     assert one.inbound("k", "", "x_1").can_approve is (waits and not errand)
+
+
+@pytest.mark.parametrize(
+    ("key", "person", "whose"), [("", "", "bob"), ("k1", "", ""), ("k1", "ada", "ada"), ("", "ada", "bob")]
+)
+def test_what_a_request_says_of_its_person_counts_only_where_its_key_is_the_gateways_own(
+    key: str, person: str, whose: str
+) -> None:
+    one = replace(request(), user="bob", caller=Caller(key, person))
+    assert one.person == whose
+    assert one.inbound("k", "", "x_1").memory_scope == (scope_of(whose) if whose else "api")

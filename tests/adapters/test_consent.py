@@ -171,3 +171,10 @@ def test_what_becomes_of_a_client_that_hangs_up_is_known_or_refused() -> None:
     assert gone_with({}, Disconnect.CANCEL) is Disconnect.CANCEL
     assert gone_with({"X-Outspoken-Disconnect": " Detach "}, Disconnect.CANCEL) is Disconnect.DETACH
     assert isinstance(gone_with({"X-Outspoken-Disconnect": "detached"}, Disconnect.CANCEL), Problem)
+
+
+@pytest.mark.parametrize("allowed", [ToolsFrom.CLIENT, ToolsFrom.BOTH])
+def test_an_errand_that_brings_tools_has_those_alone_whatever_its_key_has(allowed: ToolsFrom) -> None:
+    wish = wish_of_key(_wish(TITLE, {"X-Outspoken-Task": "tags"}, tools=[TOOL]), allowed)
+    assert isinstance(wish, Wish)
+    assert (wish.errand, wish.tools) == (True, ToolsFrom.CLIENT)

@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from adapters.contract.base import Ticket
+from adapters.contract.base import Showing, Ticket
 from adapters.http.api.asked import ApiRequest, KnownItems
 from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import read
 from adapters.http.api.spelling import ApiJob
 from adapters.http.api.truth import failure_of
 from adapters.http.errorsas import ErrorsAs
-from agent_core.failures.exits import Exit, NeverStarted, SpendLimit, Stopped
+from agent_core.failures.exits import Exit, ExitCode, NeverStarted, SpendLimit, Stopped
 from agent_core.failures.notices import NotStarted
 from agent_core.limits.spend import Budget, Measure, Spend
-from tests.adapters.scripted import SUMMARY, ended
+from agent_core.turn.view import BubbleKind
+from tests.adapters.scripted import SUMMARY, ended, example, said, shown, text
 
 
 def job(errors: ErrorsAs = ErrorsAs.STATUS, *, background: bool = False) -> ApiJob:
@@ -74,3 +75,14 @@ def test_only_for_a_status_the_head_of_an_answer_waits_and_who_wants_the_backgro
     errors: ErrorsAs, *, background: bool
 ) -> None:
     assert job(errors, background=background).waits is (errors is ErrorsAs.STATUS and not background)
+
+
+async def test_a_stream_whose_head_waits_begins_with_the_first_words() -> None:
+    first, last = "It begins with this, ", "It begins with this, and it ends with that."
+    answered = ended(example(ExitCode.ANSWERED), text("a", last, BubbleKind.ANSWER, final=True))
+    script = [Showing("t_1", shown(text("a", first))), 5.0, answered]
+    body = {"messages": [{"role": "user", "content": "x"}], "stream": True}
+    status, _, raw = await said(script, "/v1/chat/completions", body, {"X-Outspoken-Errors": "status"})
+    chunks = [json.loads(line.removeprefix(b"data: ")) for line in raw.split(b"\n\n") if line.startswith(b"data: {")]
+    words = [delta["content"] for one in chunks for delta in [one["choices"][0]["delta"]] if delta.get("content")]
+    assert (status, len(words), "".join(words)) == (200, 2, last)

@@ -38,9 +38,11 @@ from adapters.http.fields import (
     TOOLS,
     FieldFate,
     FieldRow,
+    SortedFields,
     sort,
 )
 from adapters.http.openai_request import ChatRequest, parse
+from agent_core.jsonvalue import Json
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -215,3 +217,12 @@ def test_a_kind_of_part_and_a_kind_of_tool_that_are_not_taken_are_named() -> Non
     found = _parsed(tools=[{"type": "custom", "custom": {"name": "x"}}])
     assert isinstance(found, Problem)
     assert "custom" in found.message
+
+
+@pytest.mark.parametrize("nothing", [None, False, "", [], {}])
+def test_a_refused_field_that_says_nothing_is_as_good_as_not_there(nothing: Json) -> None:
+    """Clients fill in defaults."""
+    for table in (CHAT, RESPONSES):
+        refused = [name for name, row in table.items() if row.fate is FieldFate.REFUSED]
+        assert refused
+        assert sort(dict.fromkeys(refused, nothing), table) == SortedFields({}, ())

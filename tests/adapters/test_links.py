@@ -16,7 +16,15 @@ from adapters.contract.base import TEMPORARY, SessionKey
 from adapters.contract.callers import Caller, ShareLinks
 from adapters.contract.sessions import METADATA_CHARS, SHARED, TITLE, SessionSight, SessionTurn
 from adapters.http.routes import HttpRoute
-from adapters.http.sessions.links import SHOWN, ConversationLinks, SharedLink, digest_of, parts_of, shared_message
+from adapters.http.sessions.links import (
+    SHOWN,
+    TURNS_AT_ONCE,
+    ConversationLinks,
+    SharedLink,
+    digest_of,
+    parts_of,
+    shared_message,
+)
 from agent_core.failures.exits import ExitCode
 from agent_core.messages import InputMessage
 from agent_core.turn.view import Bubble, BubbleKind
@@ -157,3 +165,15 @@ async def test_where_links_are_switched_off_those_that_were_made_open_nothing() 
     _, made = await before.do(HttpRoute.PAGE_SHARE)
     after.sight = before.sight
     assert (await before.opens(made["link"]), await after.opens(made["link"])) == ([1, 2, 3], None)
+
+
+@pytest.mark.parametrize("turns", [1, TURNS_AT_ONCE - 1, TURNS_AT_ONCE, TURNS_AT_ONCE + 1])
+async def test_a_piece_of_a_conversation_says_whether_more_follows_and_is_kept_by_nobody(turns: int) -> None:
+    linked = Linked(turns=turns)
+    _, made = await linked.do(HttpRoute.PAGE_SHARE)
+    request = asked(ADA, orjson.dumps({"link": made["link"]}), session="chat-0001")
+    answer = cast("web.Response", await linked.served[HttpRoute.READ_SHARED](request))
+    assert isinstance(answer.body, bytes)
+    shown = orjson.loads(answer.body)
+    assert (len(shown["messages"]), shown["more"]) == (min(turns, TURNS_AT_ONCE), turns > TURNS_AT_ONCE)
+    assert answer.headers["Cache-Control"] == "no-store"

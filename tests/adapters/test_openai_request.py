@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -148,3 +149,16 @@ def test_a_call_as_programs_put_it_together_from_a_stream_is_one_that_strict_ser
     told = {**call, "type": "function"}
     del told["index"]
     assert found.messages[1]["tool_calls"] == [told]
+
+
+def test_time_is_linear_in_the_tools_of_a_request() -> None:
+    tools = [{"type": "function", "function": {"name": f"tool_{number}"}} for number in range(30_000)]
+    body = {"messages": [{"role": "user", "content": "hello"}], "tools": tools}
+    began = time.process_time()
+    found = parse(json.dumps(body).encode())
+    assert isinstance(found, ChatRequest)
+    assert len(found.tools) == len(tools)
+    assert time.process_time() - began < 5, "some tenths of a second; quadratic takes half a minute"
+    twice = parse(json.dumps({**body, "tools": [*tools, tools[7]]}).encode())
+    assert isinstance(twice, Problem)
+    assert "'tool_7'" in twice.message

@@ -208,3 +208,20 @@ async def test_the_document_is_served_to_everybody(tmp_path: Path):
                 assert (response.status, error["code"], response.headers["Allow"]) == (
                     405, "method_not_allowed", allow,
                 )  # fmt: skip
+
+
+def test_whatever_of_a_query_is_read_stands_in_the_document():
+    whole: Any = document("1")
+    told = {
+        one["name"]
+        for item in whole["paths"].values()
+        for each in item.values()
+        for one in each.get("parameters", ())
+        if one["in"] == "query"
+    }
+    sources = [path for folder in ("adapters/http", "gateway/http") for path in (ROOT / folder).rglob("*.py")]
+    read = {
+        name for path in sources for name in re.findall(r'query\.get(?:all)?\("([a-z_]+)"', path.read_text("utf-8"))
+    }
+    assert {"starting_after", "limit", "search", "wait"} <= read
+    assert read - told == set()

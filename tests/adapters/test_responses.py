@@ -630,3 +630,74 @@ async def test_sealed_thoughts_say_nothing_and_come_back_to_nobody_else(client: 
             item["encrypted_content"] = f"{blob[:-9]}AAAAAAAA="
     third = await asked([question, *before, question])
     assert (third.model_extra or {})["outspoken"]["left_out"] == ["input[].encrypted_content"]
+
+
+PICTURE = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mPQq43GihiGlgQAjP9BgSm9lmsAAAAASUVORK5CYII="
+)
+
+
+async def test_a_picture_that_was_made_is_in_the_response_whenever_it_is_asked_for(client: openai.AsyncOpenAI):
+    made = await client.responses.create(model="outspoken", input="draw", background=True)
+    async with asyncio.timeout(30):
+        while (now := await client.responses.retrieve(made.id)).status in ("queued", "in_progress"):
+            await asyncio.sleep(0.1)
+    pictures = [item.result for item in now.output if item.type == "image_generation_call"]
+    assert pictures
+    assert all(pictures)
+    cancelled = await client.responses.cancel(made.id)
+    assert [item.result for item in cancelled.output if item.type == "image_generation_call"] == pictures
+    streamed_ = [event async for event in await client.responses.retrieve(made.id, stream=True)]
+    whole: Any = streamed_[-1]
+    assert [item.result for item in whole.response.output if item.type == "image_generation_call"] == pictures
+
+
+async def test_a_picture_that_was_brought_is_told_again_and_goes_on_to_the_model_where_it_is_only_named(
+    client: openai.AsyncOpenAI, up: Serving
+):
+    words: Any = {"type": "input_text", "text": "what is this?"}
+    seen: Any = {"type": "input_image", "image_url": PICTURE, "detail": "low"}
+    file: Any = {"type": "input_file", "filename": "a.txt", "file_data": "data:text/plain;base64,eA=="}
+    first = await client.responses.create(model="outspoken", input=[{"role": "user", "content": [words, seen, file]}])
+    asked: Any = await client.responses.input_items.list(first.id)
+    content = [
+        {name: value for name, value in one.model_dump().items() if value is not None} for one in asked.data[0].content
+    ]
+    assert content == [words, seen, file]
+    named: Any = [{"type": "item_reference", "id": asked.data[0].id}, {"role": "user", "content": "and now?"}]
+    second = await client.responses.create(model="outspoken", input=named)
+    kept = await up.hub.response(*_ref(second.id))
+    assert kept is not None
+    told: Any = [*(kept.inbound.own_history or ()), *(one.to_message() for one in kept.inbound.input)]
+    pictures = [
+        part
+        for one in told
+        if isinstance(one["content"], list)
+        for part in one["content"]
+        if part["type"] == "image_url"
+    ]
+    assert [one["image_url"]["url"] for one in pictures] == [PICTURE]
+
+
+async def test_a_page_of_another_origin_reads_the_stream_of_a_kept_response(tmp_path: Path):
+    env = {"OUTSPOKEN_SERVER__CORS_ORIGINS": '["https://a.example"]'}
+    async with served(tmp_path, env) as up, aiohttp.ClientSession(headers={"Origin": "https://a.example"}) as http:
+        async with http.post(f"{up.url}{DOOR}", json={"model": "outspoken", "input": "hello"}) as response:
+            made = (await response.json())["id"]
+        for more in ("", "?stream=true"):
+            async with http.get(f"{up.url}{DOOR}/{made}{more}") as response:
+                assert response.headers["Access-Control-Allow-Origin"] == "https://a.example"
+                assert b"completed" in await response.read()
+
+
+async def test_a_title_is_no_part_of_the_conversation_that_it_is_for(client: openai.AsyncOpenAI, up: Serving):
+    first = await client.responses.create(model="outspoken", input="hello")
+    title = {"X-Outspoken-Task": "title"}
+    named = await client.responses.create(
+        model="outspoken", input="A title, please", previous_response_id=first.id, extra_headers=title
+    )
+    assert named.status == "completed"
+    kept = await up.hub.response(*_ref(first.id))
+    assert kept is not None
+    assert kept.latest

@@ -21,6 +21,7 @@ from adapters.http.api.asked import ApiRequest, KnownItems
 from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import read
 from adapters.http.api.spelling import ApiJob
+from adapters.http.api.spoken import TextPiece
 from adapters.http.api.truth import shown as shown_at_the_end
 from adapters.http.common import Problem
 from adapters.http.errorsas import ErrorsAs
@@ -361,3 +362,14 @@ def test_each_field_of_a_published_response_is_told_or_it_is_said_why_not():
     whole = ResponseSpelling(job(ErrorsAs.STATUS)).whole(ended(example(ExitCode.ANSWERED)))
     assert set(Response.model_fields) - set(whole) - NOT_IN_OBJECTS == set()
     assert set(whole) & NOT_IN_OBJECTS == set()
+
+
+def test_calls_that_run_side_by_side_are_told_one_after_the_other_and_none_is_lost() -> None:
+    """In the background, where numbers of events stand for places."""
+    spelling, met = ResponseSpelling(job(ErrorsAs.STATUS, placed=True)), list[str]()
+    states = [("a", "running"), ("b", "running"), ("c", "running"), ("b", "done"), ("a", "done"), ("c", "done")]
+    for key, state in states:
+        told = spelling.says([TextPiece("", key=key, act=tool(key, "look", state))])
+        items = [one for one in events_of(told) if "item" in one]
+        met += [f"{one['type'].rpartition('.')[2]} {one['item']['id'][-1]}" for one in items]
+    assert met == ["added a", "done a", "added b", "done b", "added c", "done c"]

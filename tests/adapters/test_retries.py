@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.http.api.retries import MOST, Retries, Served, is_retry
+from adapters.http.api.retries import JOINED_SECONDS, MOST, Retries, Served, is_retry
 
 marks = st.sampled_from(["a", "b"])
 steps = st.lists(
@@ -85,3 +87,11 @@ def test_the_first_time_is_no_retry():
     assert not is_retry({})
     assert not is_retry({"x-stainless-retry-count": "0"})
     assert is_retry({"x-stainless-retry-count": "2"})
+
+
+@pytest.mark.parametrize("goes_on", [0.0, 10.0, 59.0, JOINED_SECONDS, 3600.0, inf])
+def test_who_has_gone_is_joined_as_long_as_the_turn_goes_on_and_for_a_minute_at_most(goes_on: float):
+    retries, over = Retries(), 7.0 + min(goes_on, JOINED_SECONDS)
+    retries.left(retries.begins("a", "k1", 0.0, retry=False), 7.0, goes_on)
+    assert retries.knows("a", over - 0.001)
+    assert not retries.knows("a", over)

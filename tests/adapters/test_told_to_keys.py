@@ -153,3 +153,28 @@ async def test_who_goes_on_from_a_response_is_in_its_conversation_if_nothing_cam
     assert (taken.session == PLACE) is goes_on
     before = [one["content"] for one in taken.own_history or ()]
     assert before == ([] if goes_on else ["before", "answered", *(one["content"] for one in said)])
+
+
+async def test_a_conversation_is_gone_on_with_once_more_when_what_went_on_there_is_stored() -> None:
+    gateway = Before(latest=True, stateless=False)
+    async with surface(gateway) as url, aiohttp.ClientSession() as http:
+        for words in ("one", "two"):
+            body = {"input": words, "previous_response_id": "resp_s_9_5"}
+            async with http.post(f"{url}/v1/responses", json=body) as answer:
+                assert answer.status == 200, await answer.text()
+    assert [(taken.session, taken.input[0].content) for taken in gateway.taken] == [(PLACE, "one"), (PLACE, "two")]
+
+
+@pytest.mark.parametrize("errand", [True, False])
+async def test_an_errand_knows_what_it_is_for_and_is_no_part_of_it(*, errand: bool) -> None:
+    gateway = Before(latest=True, stateless=False)
+    body = {"input": "A title, please", "previous_response_id": "resp_s_9_5"}
+    headers = {"X-Outspoken-Task": "title"} if errand else {}
+    async with (
+        surface(gateway) as url,
+        aiohttp.ClientSession(headers=headers) as http,
+        http.post(f"{url}/v1/responses", json=body) as answer,
+    ):
+        assert answer.status == 200, await answer.text()
+    (taken,) = gateway.taken
+    assert ((taken.session == PLACE), len(taken.own_history or ())) == ((False, 2) if errand else (True, 0))

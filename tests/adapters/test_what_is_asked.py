@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import LeftOpen, SessionKey, Ticket
-from adapters.contract.callers import ANYBODY
+from adapters.contract.callers import ANYBODY, Caller
 from adapters.contract.sessions import ARCHIVED, SHARED, SUGGESTED, TITLE, SessionSight, SessionTurn
 from adapters.http.api.answering import failure
 from adapters.http.api.spelling import ApiJob
@@ -171,12 +171,14 @@ class Access:
         return replace(one, metadata=metadata)
 
 
-async def asked(access: Access, route: str, query: str = "", body: bytes = b"") -> dict[str, Any]:
+async def asked(
+    access: Access, route: str, query: str = "", body: bytes = b"", caller: Caller = ANYBODY
+) -> dict[str, Any]:
     handler = next(one for each, one in PageConversations(cast("Any", access)).routes().items() if each.name == route)
     request: Any = make_mocked_request(
         "GET", f"/?{query}", headers={BROWSER: "browser-number-one"}, match_info={"session": "c-1"}
     )
-    request[CALLER] = ANYBODY
+    request[CALLER] = caller
 
     async def read() -> bytes:
         return body
@@ -184,6 +186,23 @@ async def asked(access: Access, route: str, query: str = "", body: bytes = b"") 
     request.read = read
     answer: Any = await handler(request)
     return orjson.loads(answer.body)
+
+
+class Earlier(Access):
+    """One that was made before conversations had lists, by nobody that a key names."""
+
+    async def find(self, realm: str, name: str) -> SessionSight | None:
+        return None if realm else sight(name)
+
+
+@pytest.mark.parametrize(
+    ("caller", "found"), [(ANYBODY, ["c0ffee00"]), (Caller("laptop", "ada"), []), (Caller("laptop"), [])]
+)
+async def test_what_was_begun_before_there_were_lists_is_found_without_a_key_alone(
+    caller: Caller, found: list[str]
+) -> None:
+    told = await asked(Earlier(), "PAGE_LIST", "also=c0ffee00", caller=caller)
+    assert [one["id"] for one in told["conversations"]] == found
 
 
 async def test_what_is_pinned_comes_first_and_then_the_latest() -> None:

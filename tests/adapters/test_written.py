@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.contract.base import MessageState, TurnSight
 from adapters.http.web import wire
+from adapters.http.written import texts
 from adapters.http.written.colours import work
 from adapters.http.written.nodes import UNBROKEN
 from adapters.http.written.patches import patch, patched
@@ -272,3 +273,21 @@ def test_what_was_thought_is_told_once_and_only_to_a_page_that_is_shown_it():
             heard[number] += "".join(words for _, words in told.get("thought", []))
             assert ("thought" in told) is bool(piece and not number)
     assert heard == ["First this. Then that.", ""]
+
+
+def test_what_was_thought_is_told_once_though_a_look_in_between_knows_nothing_of_it():
+    thought, page = ThoughtText(), PageTold(wire, thinking=True)
+    thought.add("Only once.")
+    known = dataclasses.replace(sight(text("x")), thought=thought, thought_chars=thought.chars)
+    looks = [json.loads(page.news([one]))[0].get("thought") for one in (known, sight(text("xy")), known)]
+    assert looks == [[["", "Only once."]], None, None]
+
+
+def test_a_text_that_grows_is_formatted_up_to_a_bound_as_it_is_in_the_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(texts, "MOST_CHARS", 200)
+    growing, said, nodes = Growing(), "", list[Json]()
+    for number in range(100):
+        said += f"**word {number}**\n\n"
+        nodes = growing.nodes(said)
+        assert sum("strong" in str(one) for one in nodes) <= 200 // len("**word 0**")
+    assert sum("strong" in str(one) for one in nodes) == sum("strong" in str(one) for one in whole(said))

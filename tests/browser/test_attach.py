@@ -182,3 +182,24 @@ async def test_a_file_that_is_still_on_its_way_from_one_tab_is_not_called_lost_b
     for tab in (page, other):
         await finished(tab, 2)
         await expect(tab.locator(".person")).to_have_text(["say what is in it", "say second"])
+
+
+async def test_a_file_that_cannot_be_read_any_more_is_named_and_keeps_nothing_else_from_being_sent(
+    browser: Browser, up: Serving, tmp_path: Path
+):
+    page = await opened(browser, up.url)
+    gone = tmp_path / "gone.txt"
+    gone.write_text("something")
+    await chosen(page, gone)
+    gone.unlink()
+    await say(page, "read this")
+    hint = page.locator(".unsent .hint")
+    await expect(hint).to_contain_text("gone.txt cannot be read any more.")
+    await say(page, "hello")
+    await finished(page)
+    await hint.get_by_role("button", name="Edit").click()
+    await expect(page.locator("#text")).to_have_value("read this")
+    await page.get_by_role("button", name="Remove gone.txt").click()
+    await page.locator("#text").press("Enter")
+    await finished(page, 2)
+    await expect(page.locator(".person")).to_have_text(["hello", "read this"])

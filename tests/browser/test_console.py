@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import sqlite3
 import time
@@ -15,7 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, Request, expect
+from playwright.async_api import Browser, Page, Request, Route, expect
 
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import NewMessage
@@ -418,3 +419,113 @@ async def test_what_has_the_focus_in_a_turn_keeps_it_while_the_turn_grows(browse
     await expect(page.locator("#timeline li").nth(lines)).to_be_visible()
     await expect(page.locator("#detail .facts button")).to_be_focused()
     await expect(page.locator("#link")).to_have_text("live")
+
+
+NOTHING: dict[str, Any] = {
+    "gateway": {"version": "1", "rehearsal": False, "laws_broken": 0}, "nodes": [], "adapters": [], "servers": [], "incidents": [], "audit": [],
+    "turns": {"running": [], "ended": [], "more_running": 0}, "sessions": {"list": [], "more": 0},
+    "outbox": {"waiting": [], "failed": [], "more_waiting": 0, "more_failed": 0},
+    "spend": {"active": False, "zone": "UTC", "list": [], "more": 0, "turns": 0, "tokens": [0, 0], "prices": False},
+    "exits": {"zone": "UTC", "days": [], "exits": []}, "trends": {"days": [], "spent": {"person": [], "model": [], "key": []}},
+}  # fmt: skip
+REFUSED: dict[str, Any] = {
+    "id": "p", "name": {"surface": "telegram/1/7/", "origin": "inbox:1", "bubble": "b", "part": 0}, "session": "s_1", "place": "telegram/1/7",
+    "called": "Telegram 7", "what": "text, 5 characters", "state": "failed", "why": "Refused for good.", "at": None, "failures": 1,
+    "can": ["retry", "drop", "redirect"],
+}  # fmt: skip
+SETTLED = "() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve)))"
+
+
+async def showing(browser: Browser, address: str, **sections: Any) -> Page:
+    """The console of a gateway of which it is told this."""
+    page = await browser.new_page()
+    body = f"event: sections\ndata: {json.dumps({'now': 0, **NOTHING, **sections})}\n\n"
+
+    async def told(route: Route) -> None:
+        await route.fulfill(content_type="text/event-stream", body=body)
+
+    await page.route("**/console/api/live", told)
+    await page.goto(address)
+    return page
+
+
+async def test_a_part_is_sent_to_the_chat_that_the_field_names_and_to_no_other(browser: Browser, up: Serving):
+    outbox = {**NOTHING["outbox"], "failed": [REFUSED]}
+    page = await showing(browser, f"{up.url}/console#outbox", outbox=outbox)
+    asked: list[Route] = []
+
+    async def held(route: Route) -> None:
+        asked.append(route)
+
+    await page.route("**/outbox/preview", held)
+    await page.locator("#list [role=option]").click()
+    await page.click("#do-redirect")
+    await page.fill("#actto", "telegram/1")
+    for typed in ("2", ""):
+        async with page.expect_request("**/outbox/preview"):
+            await page.keyboard.press("Enter")
+        await page.keyboard.type(typed)
+        body: Any = asked[-1].request.post_data_json
+        to: str = body["to"]
+        async with page.expect_event("requestfinished", lambda request: request.url.endswith("/preview")):
+            await asked[-1].fulfill(json={"lines": [f"It is sent to {to}."], "mark": "m", "to": to, "who": "here"})
+        await page.evaluate(SETTLED)
+        if typed:
+            await expect(page.locator("#actgo")).to_be_disabled()
+            await expect(page.locator("#actto")).to_be_focused()
+    await expect(page.locator("#actlines li").first).to_have_text("It is sent to telegram/12.")
+    await expect(page.locator("#actgo")).to_be_focused()
+
+
+async def test_what_becomes_of_a_part_is_not_told_of_another_one(browser: Browser, up: Serving):
+    outbox = {**NOTHING["outbox"], "failed": [REFUSED, {**REFUSED, "id": "q", "called": "Telegram 8"}]}
+    page = await showing(browser, f"{up.url}/console#outbox", outbox=outbox)
+    waiting: list[Route] = []
+
+    async def held(route: Route) -> None:
+        waiting.append(route)
+
+    async def previewed(route: Route) -> None:
+        await route.fulfill(json={"lines": ["It is tried again."], "mark": "m", "to": "", "who": "here"})
+
+    await page.route("**/outbox/preview", previewed)
+    await page.route("**/outbox/act", held)
+    await page.route("**/outbox/text", held)
+    answers: list[dict[str, Any]] = [
+        {"json": {"text": "words of the first"}}, {"json": {"words": "Tried again."}}, {"status": 409, "json": {"error": {"message": "It has changed."}}},
+    ]  # fmt: skip
+    for button, said in zip(("#actshow", "#actgo", "#actgo"), answers, strict=True):
+        await page.locator("#list [role=option]").first.click()
+        await page.click("#do-retry")
+        await expect(page.locator("#actgo")).to_be_enabled()
+        async with page.expect_request(lambda request: request.url.endswith(("/act", "/text"))):
+            await page.click(button)
+        await page.keyboard.press("Escape")
+        await page.locator("#list [role=option]").last.click()
+        await page.click("#do-retry")
+        await expect(page.locator("#actgo")).to_be_enabled()
+        async with page.expect_event("requestfinished", lambda request: request.url.endswith(("/act", "/text"))):
+            await waiting[-1].fulfill(**said)
+        await page.evaluate(SETTLED)
+        await expect(page.locator("#actpart")).to_contain_text("Telegram 8")
+        await expect(page.locator("#acttext")).to_be_hidden()
+        await expect(page.locator("#actwrong")).to_be_hidden()
+        await expect(page.locator("#actgo")).to_be_enabled()
+        await page.keyboard.press("Escape")
+    await expect(page.locator("#toast")).to_have_text("It has changed.")
+
+
+async def test_failures_are_counted_by_each_of_their_causes_however_many_there_are(browser: Browser, up: Serving):
+    broke = {f"cause_{number}": number + 1 for number in range(12)}
+    days = [{"day": "2026-11-27", "half": None, "most": None, "broke": broke}]
+    exits: dict[str, Any] = {
+        "zone": "UTC",
+        "days": [{"day": "2026-11-27", "counts": {}, "tokens": [0, 0]}],
+        "exits": [],
+    }
+    page = await showing(browser, f"{up.url}/console#exits", trends={**NOTHING["trends"], "days": days}, exits=exits)
+    drawn = page.locator("svg[aria-label^=Failures]")
+    await expect(drawn.locator("rect")).to_have_count(len(broke))
+    told = await drawn.locator("title").text_content() or ""
+    assert "78 failures" in told
+    assert all(f"{count} {cause.replace('_', ' ')}" in told for cause, count in broke.items()), told

@@ -382,3 +382,33 @@ async def test_who_wants_to_be_told_of_answers_is_told_of_one_that_came_while_no
     assert "say two" in said
     async with page.expect_event("requestfailed", lambda request: "/events" in request.url):
         await page.clock.fast_forward(3_000)
+
+
+RENAME = """async ([href, title]) => {
+  const browser = JSON.parse(localStorage["outspoken.browser"]);
+  const headers = { "Content-Type": "application/json", "X-Outspoken-Browser": browser };
+  await fetch(`/api/conversations/${href.slice(1)}`, { method: "POST", headers, body: JSON.stringify({ title }) });
+  dispatchEvent(new Event("focus"));
+}"""
+"""As another tab does, and this one looks when somebody comes back to it."""
+
+
+async def test_whoever_goes_by_keys_stays_at_a_conversation_that_is_drawn_anew_or_put_elsewhere(
+    browser: Browser, up: Serving
+):
+    page = await opened(browser, up.url)
+    await two(page)
+    apples = page.locator("#list li").filter(has_text="apples")
+    await apples.locator(".more").press("Enter")
+    await page.evaluate(RENAME, [await apples.locator("a").get_attribute("href"), "Ripe apples"])
+    await expect(page.locator("#list .title")).to_have_text(["second things about pears", "Ripe apples"])
+    await page.keyboard.press("Escape")
+    await expect(apples.locator(".more")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await page.locator("#pin").press("Enter")
+    await expect(page.locator("#list .title")).to_have_text(["Ripe apples", "second things about pears"])
+    await expect(apples.locator(".more")).to_be_focused()
+    await apples.locator("a").press("Enter")
+    await expect(apples).to_have_class("current")
+    await expect(page.locator("#list [aria-current]")).to_have_count(1)
+    await expect(apples.locator("a")).to_be_focused()

@@ -130,3 +130,23 @@ async def test_a_message_on_a_connection_that_is_silently_gone_is_sent_on_anothe
         await page.clock.run_for(25_000)
     await finished(page)
     await expect(page.locator(".person")).to_have_text(["hello"])
+
+
+async def test_what_the_gateway_cannot_take_just_now_says_why_until_it_is_sent(browser: Browser, up: Serving):
+    page = await opened(browser, up.url)
+    full = ["The disk of the gateway is full."]
+
+    async def answered(route: Route) -> None:
+        if full:
+            await route.fulfill(status=507, json={"error": {"message": full[0]}})
+        else:
+            await route.continue_()
+
+    await page.route("**/messages", answered)
+    await say(page, "hello")
+    await expect(page.locator(".unsent .hint")).to_have_text("Sending … The disk of the gateway is full.")
+    await expect(page.locator("#live")).to_contain_text("The disk of the gateway is full.")
+    full.clear()
+    await finished(page)
+    await expect(page.locator(".person")).to_have_text(["hello"])
+    await expect(page.locator(".unsent")).to_have_count(0)

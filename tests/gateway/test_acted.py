@@ -52,7 +52,7 @@ class Deliveries:
         self.stored += rows
 
 
-def acting(there: Chat, deliveries: Deliveries) -> Acting:
+def acting(there: Chat, deliveries: Deliveries, to: ChatAddress = ELSEWHERE) -> Acting:
     def when_there(_: ChatAddress, work: Callable[[Surface], None]) -> None:
         work(there.surface)
 
@@ -68,7 +68,7 @@ def acting(there: Chat, deliveries: Deliveries) -> Acting:
     outbox: Any = SimpleNamespace(
         words=Words(surfaces, accounts, store), accounts=accounts, port_of=gives(there.port), part_of=part_of, amend=amend
     )  # fmt: skip
-    where: Any = SimpleNamespace(find=answers(ELSEWHERE))
+    where: Any = SimpleNamespace(find=answers(to))
     return Acting(store, outbox, where, Portion(), FakeClock(), IDS)
 
 
@@ -106,3 +106,16 @@ async def test_what_has_changed_since_somebody_looked_is_left_as_it_is(hand: Han
             await acting(there, deliveries).act("ops", PartName(CHAT.text(), "t1", "b", 0), hand, "telegram/99", looked)
         assert deliveries.stored == []
         assert there.port.calls == []
+
+
+async def test_a_part_is_not_sent_once_more_into_the_chat_that_it_is_meant_for() -> None:
+    deliveries = Deliveries(refused(), None)
+    async with chat(address=ELSEWHERE) as there:
+        doing = acting(there, deliveries, to=CHAT)
+        for asked in (
+            doing.preview(PartName(CHAT.text(), "t1", "b", 0), Hand.REDIRECT, "telegram/7"),
+            doing.act("ops", PartName(CHAT.text(), "t1", "b", 0), Hand.REDIRECT, "telegram/7", mark_of(refused())),
+        ):
+            with pytest.raises(CannotAct, match="Retry it instead"):
+                await asked
+        assert (deliveries.stored, there.port.calls) == ([], [])

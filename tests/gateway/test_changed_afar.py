@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -45,7 +46,7 @@ class Owner:
         self.done.append((inbox_id, reason))
 
     async def describe(self, sight: SessionSight, metadata: object) -> SessionSight:
-        return self._does(sight, FarChange.DESCRIBE, metadata)
+        return self._does(sight, FarChange.DESCRIBE, metadata, sight.metadata)
 
     async def reset(self, sight: SessionSight) -> SessionSight:
         return self._does(sight, FarChange.RESET)
@@ -83,7 +84,7 @@ def asker(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> GatewaySessions:
 async def asked(access: GatewaySessions, change: FarChange) -> object:
     match change:
         case FarChange.DESCRIBE:
-            return (await access.describe(SIGHT, {"a": "b"})).metadata
+            return (await access.describe(replace(SIGHT, metadata=SEEN), {"a": "b"})).metadata
         case FarChange.RESET:
             return await access.reset(SIGHT)
         case FarChange.SHOW:
@@ -92,7 +93,8 @@ async def asked(access: GatewaySessions, change: FarChange) -> object:
             return await access.delete(SIGHT)
 
 
-WORDS: dict[FarChange, tuple[object, ...]] = {FarChange.DESCRIBE: ({"a": "b"},), FarChange.SHOW: ("t_1",)}
+SEEN = {"c": "d"}
+WORDS: dict[FarChange, tuple[object, ...]] = {FarChange.DESCRIBE: ({"a": "b"}, SEEN), FarChange.SHOW: ("t_1",)}
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -10,17 +10,24 @@ from typing import Any, cast
 
 import orjson
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.delivery.reconcile import Hand
+from adapters.http.routes import HttpRoute
 from agent_core.bell import Bell
 from agent_core.ports import SystemIds
 from agent_core.store.deliveries.rows import Delivery
-from agent_core.store.store import StorageUnavailable
+from agent_core.store.store import Damaged, StorageUnavailable
+from gateway.console import reading
+from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import Board
 from gateway.console.reading import MOST_FOUND, TextReading
+from gateway.console.server import Console
 from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
 from gateway.sharing.portion import Portion
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 NONE: Any = None
@@ -116,8 +123,8 @@ async def test_what_another_gateway_runs_is_neither_shown_beforehand_nor_done_he
 async def test_a_search_says_that_it_is_whole_only_if_nothing_that_fits_is_left_out(
     monkeypatch: pytest.MonkeyPatch, fit: int, *, whole: bool
 ) -> None:
-    async def found(_: TextReading, some: list[str], __: list[str]) -> list[str]:
-        return [one for one in some if one == "fits"]
+    async def found(_: TextReading, some: list[str], __: list[str]) -> tuple[list[str], bool]:
+        return [one for one in some if one == "fits"], True
 
     async def nothing(*_: object) -> None: ...
 
@@ -129,3 +136,53 @@ async def test_a_search_says_that_it_is_whole_only_if_nothing_that_fits_is_left_
     monkeypatch.setattr(TextReading, "_found", found)
     told: Any = await TextReading(cast("Any", store), NONE, NONE, clock, SystemIds(clock)).search("operator", "word")
     assert (len(told["found"]), told["whole"]) == (min(fit, MOST_FOUND), whole)
+
+
+async def test_a_search_goes_past_what_is_damaged_and_says_that_it_is_not_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    summaries = [
+        SimpleNamespace(session="s_1", number=n, turn=f"t_{n}", key="web/page/c//", exit="", opened_at=1)
+        for n in (1, 2, 3)
+    ]
+
+    async def nothing(*_: object) -> None: ...
+
+    async def turns(_: int) -> list[Any]:
+        return summaries
+
+    async def told(session: str, number: int, limit: int, *, newest_first: bool) -> list[Any]:
+        assert (session, limit, newest_first) == ("s_1", 1, False)
+        if number == 1:
+            raise Damaged("These rows are damaged.")
+        return [SimpleNamespace(turn=f"t_{number + 1}")]
+
+    def said_in(turn: Any) -> list[str]:
+        return [f"a word in {turn.turn}"]
+
+    monkeypatch.setattr(reading, "said_in", said_in)
+    store = SimpleNamespace(overview=SimpleNamespace(turns=turns), deliveries=SimpleNamespace(act=nothing))
+    names, clock = SimpleNamespace(learn=nothing, of=gives("Ada")), FakeClock()
+    sights: Any = SimpleNamespace(turns=told)
+    searching = TextReading(cast("Any", store), sights, cast("Any", names), clock, SystemIds(clock))
+    found: Any = await searching.search("operator", "word")
+    assert ([one["id"] for one in found["found"]], found["whole"]) == (["t_1", "t_3"], False)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(Damaged("x"), "damaged"), (StorageUnavailable("x"), "cannot store anything")]
+)
+async def test_why_nothing_can_be_read_is_told_as_it_is(error: Exception, words: str) -> None:
+    async def title(*_: object) -> str:
+        raise error
+
+    reads: Any = SimpleNamespace(title=title)
+    console = Console(NONE, NONE, NONE, reads, Access(None, behind_proxy=False), FakeClock())
+    app = web.Application()
+    app.add_routes([HttpRoute.CONSOLE_TITLE.served(console.routes()[HttpRoute.CONSOLE_TITLE])])
+    async with (
+        TestClient(TestServer(app)) as http,
+        http.post("/console/api/title", json={"session": "s_1"}) as response,
+    ):
+        assert response.status == 503
+        assert words in (await response.json())["error"]["message"]

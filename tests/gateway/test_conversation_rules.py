@@ -487,10 +487,25 @@ class Settings:
 
 async def test_what_is_attached_to_a_conversation_leaves_its_other_settings_as_they_are() -> None:
     settings = Settings(Prefs(model="large", language="de", metadata={"a": "b"}))
-    sight = await settings.access().describe(SIGHT, {"c": "d"})
+    sight = await settings.access().describe(replace(SIGHT, metadata={"a": "b"}), {"c": "d"})
     assert sight.metadata == {"c": "d"}
     assert settings.stored == Prefs(model="large", language="de", metadata={"c": "d"})
     assert settings.prefs == settings.stored, "it goes by it at once"
+
+
+NAMES = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
+
+
+@given(NAMES, NAMES, NAMES)
+def test_who_attaches_something_undoes_nothing_that_others_have_done_since_it_was_seen(
+    now: dict[str, str], seen: dict[str, str], wanted: dict[str, str]
+) -> None:
+    settings = Settings(Prefs(metadata=now))
+    sight = asyncio.run(settings.access().describe(replace(SIGHT, metadata=seen), wanted))
+    assert settings.stored.metadata == sight.metadata
+    for name in "abc":
+        touched = seen.get(name) != wanted.get(name)
+        assert sight.metadata.get(name) == (wanted if touched else now).get(name)
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,8 @@ async def test_an_old_key_is_good_for_as_long_as_it_was_left_and_for_a_week_at_m
         ({"verb": "add", "name": 7}, "name"),
         ([], "name"),
         ({"verb": "lend", "name": "laptop"}, "verb"),
+        ({"verb": "add", "name": "laptop", "terms": ["owner", "ada"]}, "terms"),
+        ({"verb": "change", "name": "laptop", "terms": "owner=ada"}, "terms"),
         ({"verb": "add", "name": "bad"}, None),
     ],
 )

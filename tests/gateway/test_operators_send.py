@@ -19,11 +19,11 @@ from adapters.contract.base import Inbound
 from adapters.contract.chat import CallFailed, ChatAddress, Fate
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
-from agent_core.store.store import OwnedElsewhere, StorageUnavailable
+from agent_core.store.store import Damaged, OwnedElsewhere, StorageFull, StorageUnavailable
 from gateway.chats.where import NoSuchChat
 from gateway.commands.posts import decode_post
 from gateway.http import sending
-from gateway.http.sending import MOST_TEXT, Sending
+from gateway.http.sending import MOST_TEXT, Sending, SendRequest
 from gateway.people.routing import Command
 from gateway.queues.inbox import encode
 from tests.agent_core.turns import gives
@@ -208,11 +208,22 @@ async def test_what_there_is_no_room_for_is_not_sent_and_said_so(house: House) -
     assert "Nothing was sent." in told["error"]["message"]
 
 
-@pytest.mark.parametrize(("trouble", "again"), [(StorageUnavailable("away"), "5"), (OwnedElsewhere("s", 2), None)])
-async def test_what_was_not_stored_is_not_told_as_sent(house: House, trouble: Exception, again: str | None) -> None:
+@pytest.mark.parametrize(
+    ("trouble", "status", "again", "words"),
+    [
+        (StorageUnavailable("away"), 503, "10", "Send it again"),
+        (StorageFull("full"), 507, "60", "disk of the gateway is full"),
+        (Damaged("rows"), 503, "10", "is damaged"),
+        (OwnedElsewhere("s", 2), 503, None, "Another node"),
+    ],
+)
+async def test_what_was_not_stored_is_not_told_as_sent(
+    house: House, trouble: Exception, status: int, again: str | None, words: str
+) -> None:
     house.trouble = trouble
     async with house.calling() as http, http.post("/api/send", json={"to": "telegram/7", "text": "x"}) as response:
-        assert (response.status, response.headers.get("Retry-After")) == (503, again)
+        assert (response.status, response.headers.get("Retry-After")) == (status, again)
+        assert words in (await response.json())["error"]["message"]
 
 
 async def test_a_message_whose_parts_are_not_stored_yet_is_told_so(house: House) -> None:
@@ -253,3 +264,13 @@ async def test_nobody_else_sends_or_looks(house: House) -> None:
         assert (await sent(http))[0] == 401
         async with http.get("/api/send/1") as response:
             assert response.status == 401
+
+
+def test_no_two_messages_are_taken_for_one_by_what_is_in_them() -> None:
+    """Under one key, that would be sent which was asked for first."""
+    found = [
+        SendRequest("telegram/1", "23", (), ""), SendRequest("telegram/12", "3", (), ""), SendRequest("telegram/123", "", (), ""),
+        SendRequest("telegram/1", "2", (("3", b""),), ""), SendRequest("telegram/1", "2", (("", b"3"),), ""), SendRequest("telegram/1", "", (("2", b"3"),), ""),
+        SendRequest("telegram/1", "", (("23", b""),), ""),
+    ]  # fmt: skip
+    assert len({one.digest() for one in found}) == len(found)

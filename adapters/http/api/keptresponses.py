@@ -12,6 +12,7 @@ from adapters.contract.base import Ended, FromApi, Gateway, KeptResponse, LeftOp
 from adapters.contract.callers import Caller
 from adapters.http.api.answering import ApiAnswering
 from adapters.http.api.asked import ApiRequest
+from adapters.http.api.beside import with_data
 from adapters.http.api.completions import Completion
 from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import SEALED, included, response_ref
@@ -88,8 +89,7 @@ class KeptResponses:
 
     async def _stopped(self, kept: KeptResponse, spelling: Spelling) -> dict[str, Json]:
         """The object of a request that is stopped, if it has not ended before."""
-        sight = await self._seen_stopped(kept)
-        return spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight)
+        return await _told(await self._seen_stopped(kept), spelling)
 
     async def _seen_stopped(self, kept: KeptResponse) -> Sight | None:
         """What was seen last of a request that is stopped: its end, if that came."""
@@ -167,8 +167,12 @@ class KeptResponses:
     async def _now(self, kept: KeptResponse, job: ApiJob) -> dict[str, Json]:
         async with self.gateway.follow(kept.ticket) as follower:
             sight = await follower.next(GLANCE_SECONDS)
-        spelling = ResponseSpelling(job)
-        return spelling.whole(sight) if isinstance(sight, Ended) else spelling.unfinished(sight)
+        return await _told(sight, ResponseSpelling(job))
+
+
+async def _told(sight: Sight | None, spelling: Spelling) -> dict[str, Json]:
+    """The object of what was seen, with the data of what it made."""
+    return spelling.whole(await with_data(sight)) if isinstance(sight, Ended) else spelling.unfinished(sight)
 
 
 def _starting_after(given: str, kept: KeptResponse, *, stream: bool) -> int | Problem:
@@ -228,16 +232,23 @@ def input_items(inbound: FromApi, mark: str) -> list[dict[str, Json]]:
     messages = [*(inbound.own_history or ()), *(message.to_message() for message in inbound.input)]
     items: list[dict[str, Json]] = []
     for message in messages:
-        for item in items_of(message):
+        for item in items_of(message, whole=True):
             items.append({"id": f"in_{mark}_{len(items)}", **item})
     return items
 
 
-def items_of(message: Message) -> list[dict[str, Json]]:
-    words, calls = text_of(message.get("content")), message.get("tool_calls")
+def items_of(message: Message, *, whole: bool = False) -> list[dict[str, Json]]:
+    """The items of a message; `whole`: with its pictures, sounds and files, which else are only named in its words."""
+    content = message.get("content")
+    words, calls = text_of(content), message.get("tool_calls")
+    enclosed = (
+        [_part(part) for part in content] if whole and isinstance(content, list) and not _is_text(content) else []
+    )
     if message["role"] == "tool":
-        call = message.get("tool_call_id")
-        return [{"type": "function_call_output", "call_id": call, "output": words, "status": "completed"}]
+        call, output = message.get("tool_call_id"), enclosed or words
+        return [{"type": "function_call_output", "call_id": call, "output": output, "status": "completed"}]
+    if enclosed and message["role"] != "assistant":
+        return [{"type": "message", "role": message["role"], "status": "completed", "content": enclosed}]
     found: list[dict[str, Json]] = []
     if words or not calls:
         kind = "output_text" if message["role"] == "assistant" else "input_text"
@@ -251,6 +262,25 @@ def items_of(message: Message) -> list[dict[str, Json]]:
             told = {"name": function.get("name"), "arguments": function.get("arguments")}
             found.append({"type": "function_call", "call_id": call.get("id"), **told, "status": "completed"})
     return found
+
+
+def _is_text(content: list[Json]) -> bool:
+    return all(isinstance(part, dict) and part.get("type") == "text" for part in content)
+
+
+def _part(part: Json) -> Json:
+    """A part of a message's content, as it was brought."""
+    found = part if isinstance(part, dict) else {}
+    inner = found.get(str(found.get("type")))
+    match found.get("type"):
+        case "image_url" if isinstance(inner, dict):
+            return {"type": "input_image", "image_url": inner.get("url"), "detail": inner.get("detail") or "auto"}
+        case "file" if isinstance(inner, dict):
+            return {"type": "input_file", **inner}
+        case "input_audio":
+            return {"type": "input_audio", "input_audio": inner}
+        case _:
+            return {"type": "input_text", "text": text_of([part])}
 
 
 def _json(value: dict[str, Json]) -> web.Response:

@@ -5,7 +5,7 @@ Source: OpenAI's API reference for responses, and the types of its Python SDK.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 
@@ -196,7 +196,7 @@ def input_of(arguments: str) -> str:
     return given if isinstance(given, str) else arguments
 
 
-def tools_told(tools: Sequence[Mapping[str, Json]], custom: Sequence[Json], spaces: Mapping[str, Json]) -> list[Json]:
+def tools_told(tools: Sequence[Mapping[str, Json]], custom: Collection[str], spaces: Mapping[str, Json]) -> list[Json]:
     """The client's tools, as it brought them."""
     told: list[Json] = []
     inner: dict[str, list[Json]] = {}

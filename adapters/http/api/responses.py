@@ -54,7 +54,7 @@ from agent_core.failures import exits
 from agent_core.failures.exits import Exit, ExitCode
 from agent_core.failures.notices import ExitClass, NotStarted
 from agent_core.jsonvalue import Json
-from agent_core.records import dataclass
+from agent_core.records import NONE, dataclass
 from agent_core.tools.arguments import for_programs
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import Bubble
@@ -115,7 +115,7 @@ class ResponseSpelling:
         self._mark = f"{ticket.session}_{ticket.inbox_id}"
         self._again = asked.again or {}
         custom = self._again.get(CUSTOM)
-        self._custom = custom if isinstance(custom, list) else []
+        self._custom = frozenset(map(str, custom)) if isinstance(custom, list) else NONE
         spaces = self._again.get(SPACES)
         self._spaces = spaces if isinstance(spaces, dict) else {}
         self._number = 0
@@ -449,7 +449,9 @@ class ResponseSpelling:
         self._running = ""
         kind = "response.mcp_call.completed" if item["status"] == "completed" else "response.mcp_call.failed"
         ended = self._event(kind, item_id=item["id"], output_index=index) + self._done(index, item)
-        told = begun + ended + b"".join(self._act(self._waiting.pop(key)) for key in [*self._waiting])
+        told = begun + ended
+        if self._waiting:  # that one tells the others, as soon as it is over
+            told += self._act(self._waiting.pop(next(iter(self._waiting))))
         return (
             told + self._release()
         )  # whoever looks later may be told of a call and of what was thought behind it at once

@@ -486,7 +486,7 @@ def _choice(value: Json, brought: _Brought) -> dict[str, Json]:
         raise _Bad(
             "tool_choice of the type allowed_tools must have tools, and the mode auto or required.", "tool_choice"
         )
-    names = [_called(tool) for tool in allowed if isinstance(tool, dict)]
+    names = {name for tool in allowed if isinstance(tool, dict) and isinstance(name := _called(tool), str)}
     brought.tools = [tool for tool in brought.tools or () if _offered(tool) in names]
     return {"tool_choice": mode}
 

@@ -237,11 +237,7 @@ class OpenAiApi:
             ticket=ticket,
             request_id=request_id,
             created=(ticket.received_at or self._clock.now_ms()) // 1000,
-            headers={
-                "x-request-id": request_id,
-                **self._limits(request),
-                **cors_headers(request, self._settings.cors_origins),
-            },
+            headers={"x-request-id": request_id, **self._limits(request)},
             keyed=KEYED in request.headers,
             errors=ErrorsAs.STATUS,
             placed=asked.background,
@@ -249,7 +245,7 @@ class OpenAiApi:
         return self._dressed(request, job)
 
     def _dressed(self, request: web.Request, job: ApiJob) -> ApiJob:
-        """The job with what depends on who asks: how failures are told, and what is shown of thoughts."""
+        """The job with what depends on who asks: how failures are told, what is shown of thoughts, and what a page of another origin has to be told."""
         caller, seals = request[CALLER], self._settings.seals
 
         def seal(value: Json) -> str:
@@ -259,6 +255,7 @@ class OpenAiApi:
         configured = self._settings.errors if style is None else ErrorsAs(style.value)
         return changed(
             job,
+            headers={**job.headers, **request.get(HEADERS, {})},
             errors=errors_as(request.headers, configured, structured=job.asked.structured),
             thinking=caller.terms.shows_thinking(self._settings.thinking),
             seal=seal,

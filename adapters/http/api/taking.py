@@ -260,7 +260,13 @@ class Taking:
         if kept is None or not asked_by(kept.inbound, asked.caller):
             return Problem(400, NO_RESPONSE, param="previous_response_id", code="previous_response_not_found")
         session = kept.inbound.session
-        goes_on = kept.latest and asked.kept and not asked.said_before and not kept.inbound.stateless
+        goes_on = (
+            kept.latest
+            and asked.kept
+            and not asked.wish.errand
+            and not asked.said_before
+            and not kept.inbound.stateless
+        )
         if goes_on and session not in self.continued:
             self.continued.add(session)  # until this is stored: another that comes meanwhile goes a way of its own
             return replace(asked, place=session)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from adapters.http.fields import CHAT, RESPONSES, FieldFate, FieldRow
+from adapters.http.fields import CHAT, INCLUDED, RESPONSES, FieldFate, FieldRow
 from adapters.http.openapi import shapes as at
 from adapters.http.routes import HttpRoute as R
 from adapters.http.sessions import shapes as its
@@ -144,8 +144,12 @@ OPERATIONS: Mapping[R, ApiOperation] = {
         ("4XX", "5XX"), _asked(RESPONSES, "input", _INPUT), headers=_ASKING,
     ),
     R.GET_RESPONSE: ApiOperation(
-        _ok(at.ResponseAnswer, "The response; with `stream`, its events from the beginning.", Media.JSON, Media.EVENTS), ("404",),
-        query=(QueryParameter("stream", {"type": "boolean"}, "As a stream."),),
+        _ok(at.ResponseAnswer, "The response; with `stream`, its events.", Media.JSON, Media.EVENTS), ("404",),
+        query=(
+            QueryParameter("stream", {"type": "boolean"}, "As a stream, from its beginning."),
+            QueryParameter("starting_after", {"type": "integer", "minimum": 0}, "Of a stream in the background: what comes behind the event with this number."),
+            QueryParameter("include", {"type": "array", "items": {"type": "string", "enum": [*sorted(INCLUDED)]}}, "What is told besides."),
+        ),
     ),
     R.DELETE_RESPONSE: ApiOperation(_ok(at.DeletedResponse), ("404", "409")),
     R.CANCEL_RESPONSE: ApiOperation(_ok(at.ResponseAnswer), ("404",)),
@@ -247,7 +251,11 @@ OPERATIONS: Mapping[R, ApiOperation] = {
     R.OPEN_APPROVALS: _operators(_ANYTHING),
     R.DECIDE_ANY: _operators(_ANYTHING, "403", "404", "409", "410", body=at.OperatorsDecision),
     R.SEND: _operators(_ok(at.SentState), "404", "409", "413", "502", "507", body=at.SendBody),
-    R.SENT: _operators(_ok(at.SentState), "404"),
+    R.SENT: ApiOperation(
+        _ok(at.SentState), ("404",), query=(
+            QueryParameter("wait", {"type": "number", "default": 0}, "For so many seconds, 30 at most, it is waited for its end."),
+        ), caller=WhoseKey.OPERATOR,
+    ),
     R.TRIAGE: ApiOperation(
         _ANYTHING, ("404",), query=(
             QueryParameter("since", {"type": "string"}, "A span such as 2h or 7d, or a time."),

@@ -26,6 +26,9 @@ const encoded = (file) => new Promise((resolve, reject) => {
   reader.readAsDataURL(file);
 });
 
+/** What a gateway would answer that does not take it. */
+const refused = (message) => new Response(JSON.stringify({ error: { message } }), { status: 410 });
+
 /** When it may be tried again, as the answer says. */
 const retryOf = (request) => { const after = request.getResponseHeader("Retry-After"); return after ? { "Retry-After": after } : {}; };
 
@@ -149,8 +152,10 @@ export function attaching(form, box, changed) {
     /** Like `fetch`; raises if the connection breaks. */
     async post(path, message, headers, id) {
       const files = sent.get(id);
-      if (!files) return new Response(JSON.stringify({ error: { message: say("attach.lost") } }), { status: 410 });
-      const body = JSON.stringify({ ...message, files: await Promise.all(files.map(encoded)) });
+      if (!files) return refused(say("attach.lost"));
+      let read;
+      try { read = await Promise.all(files.map(encoded)); } catch (error) { return refused(error.message); } // to try it again would be in vain
+      const body = JSON.stringify({ ...message, files: read });
       return new Promise((resolve, reject) => {
         const request = new XMLHttpRequest();
         request.open("POST", path);

@@ -93,6 +93,13 @@ export function keepingPlace(change) {
   if (byKeys && left && !held?.checkVisibility()) $("text")?.focus({ preventScroll: true });
 }
 
+/** Puts one before another. What has the focus in it keeps it: a browser takes it from whatever is moved. @param {HTMLElement} box @param {HTMLElement} one @param {Element | null} at */
+function put(box, one, at) {
+  const held = one.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement) : null;
+  box.insertBefore(one, at);
+  held?.focus({ preventScroll: true });
+}
+
 /** Makes the children of a box equal to what is wanted. What is the same stays, with its selection, its focus and what was opened in it.
  * @param {HTMLElement} box
  * @param {{key: string, state: string, make: (before: HTMLElement | null) => HTMLElement}[]} wanted */
@@ -116,7 +123,7 @@ export function reconcile(box, wanted) {
       replace(before, made);
     }
     if (made === at) at = made.nextElementSibling;
-    else box.insertBefore(made, at);
+    else put(box, made, at);
   }
   for (const left of there.values()) left.remove();
 }

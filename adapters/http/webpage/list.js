@@ -93,7 +93,7 @@ function show(search = $("search").value.trim()) {
     const day = one.pinned || search ? "" : when(one.last_at, now);
     const heading = day && day !== before ? [{ key: `when ${day}`, state: "", make: () => node("li", "when", day) }] : [];
     before = day;
-    return [...heading, { key: one.id, state: JSON.stringify([one, one.id === shownId, Boolean(search)]), make: () => row(one, Boolean(search)) }];
+    return [...heading, { key: one.id, state: JSON.stringify([one, one.id === shownId, Boolean(search)]), make: (/** @type {HTMLElement | null} */ was) => row(one, Boolean(search), was) }];
   });
   keepingPlace(() => reconcile($("list"), rows));
   $("listwords").textContent = trouble || (some.length === 0 ? say(search ? "list.nothing" : "list.empty") : search && !whole ? say("list.more") : "");
@@ -117,19 +117,24 @@ function when(at, now) {
   return words.charAt(0).toLocaleUpperCase(language) + words.slice(1);
 }
 
-/** @param {Listed} one @param {boolean} among All are found together, those that were put aside as well. */
-function row(one, among) {
-  const link = /** @type {HTMLAnchorElement} */ (node("a", "", node("span", "title", titled(one))));
+/** A row; one that is there stays, as a dialog gives the focus back to the button that opened it.
+ * @param {Listed} one @param {boolean} among All are found together, those that were put aside as well. @param {HTMLElement | null} was */
+function row(one, among, was) {
+  const item = was ?? node("li", "", node("a", ""), button("⋯", () => {}, say("settings")));
+  const link = /** @type {HTMLAnchorElement} */ (item.firstElementChild), more = /** @type {HTMLElement} */ (item.lastElementChild);
+  item.className = one.id === shownId ? "current" : "";
+  link.replaceChildren(node("span", "title", titled(one)));
   link.href = `#${one.id}`;
   link.dir = "auto";
   const marks = [one.pinned ? say("list.pinned") : "", one.archived && among ? say("archived") : "", one.shared ? say("shared") : "", one.state === "idle" ? "" : say(`list.state.${one.state}`)].filter(Boolean);
   if (marks.length) link.append(node("small", one.state === "idle" ? "" : "busy", marks.join(" · ")));
   if (one.found) link.append(node("small", "", one.found));
   if (one.id === shownId) link.setAttribute("aria-current", "page");
-  const more = button("⋯", () => settings(one), say("settings"));
+  else link.removeAttribute("aria-current");
   more.className = "more";
+  more.onclick = () => settings(one);
   more.setAttribute("aria-label", `${say("settings")}: ${titled(one)}`);
-  return node("li", one.id === shownId ? "current" : "", link, more);
+  return item;
 }
 
 /** @param {Listed} one */

@@ -9,7 +9,7 @@ import { NoKey, admit, ask, browser, call, headers, problem, reachable, whenKeyI
 import { preferring } from "./prefer.js";
 import * as store from "./store.js";
 import { lingers, merged, sayNews, text, turnNode, wordsOf } from "./turns.js";
-import { drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
+import { change, drop, heldUntil, holdUntil, keep, next, unsent } from "./unsent.js";
 import { speaking } from "./voice.js";
 import { fill, say } from "./words.js";
 
@@ -88,17 +88,17 @@ async function deliver() {
         message.accepted = true;
         const { command } = await response.json();
         if (command || message.session !== session || turns.has(message.id)) drop(message.id);
-        else keep(message);
+        else change(message);
         list.back();
         files.forget(message.id);
       } else if (response.status < 500) {
         message.until = holdUntil(response, Date.now());
         message.accepted = !message.until;
         message.refused = message.accepted ? await problem(response) : undefined;
-        keep(message);
+        change(message);
         announce(message.refused ?? heldWords(message));
       } else {
-        throw new Error(`HTTP ${response.status}`);
+        await wait(message, await problem(response));
       }
       render();
     }
@@ -112,6 +112,15 @@ async function deliver() {
     clearTimeout(holding);
     if (until < Infinity) holding = setTimeout(deliver, Math.max(0, until - Date.now()));
   }
+}
+
+/** It is sent again in a moment; meanwhile it says why. @param {Unsent} message @param {string} why @returns {Promise<never>} */
+async function wait(message, why) {
+  const known = message.why === why;
+  change({ ...message, why });
+  render();
+  if (!known) announce(why);
+  throw new Error(why);
 }
 
 /** @param {Unsent} message */
@@ -431,7 +440,7 @@ function draw() {
 }
 
 /** How it is with it, and what changes with the time. @param {Unsent} message @param {Unsent} [held] One of its conversation. */
-const unsentWords = (message, held) => message.refused ?? (held && !message.accepted && message.at >= held.at ? heldWords(held) : `${say(message.accepted ? "accepted" : "sending")} ${files.progress(message.id)}`.trim());
+const unsentWords = (message, held) => message.refused ?? (held && !message.accepted && message.at >= held.at ? heldWords(held) : message.accepted ? say("accepted") : [say("sending"), files.progress(message.id), message.why].filter(Boolean).join(" "));
 
 /** @param {Unsent} message @param {string} words */
 function unsentNode(message, words) {

@@ -2,7 +2,7 @@
 
 import * as store from "./store.js";
 
-/** @typedef {{id: string, session: string, text: string, at: number, accepted: boolean, refused?: string, until?: number, model?: string, files?: string[], shown?: string}} Unsent */
+/** @typedef {{id: string, session: string, text: string, at: number, accepted: boolean, refused?: string, until?: number, model?: string, files?: string[], shown?: string, why?: string}} Unsent */
 
 const UNSENT = "unsent.";
 /** So long the page itself waits with a message; what there is no room for until tomorrow is refused in words. */
@@ -16,6 +16,8 @@ export function unsent() {
 
 /** @param {Unsent} message */
 export const keep = (message) => store.set(UNSENT + message.id, message);
+/** What was taken away meanwhile stays away. @param {Unsent} message */
+export const change = (message) => { if (store.get(UNSENT + message.id, null)) keep(message); };
 /** @param {string} id */
 export const drop = (id) => store.set(UNSENT + id, null);
 

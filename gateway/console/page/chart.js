@@ -37,8 +37,8 @@ export function chart(exits, width) {
   return bars(days, classes, CLASSES, width, "Exits by day", "turns");
 }
 
-/** Bars by day, of pieces that are counted: `names` of the pieces, and what each is called. */
-export function bars(days, names, called, width, title, what) {
+/** Bars by day, of pieces that are counted: `names` of the pieces, what each is called, and its colour if that is not its name. */
+export function bars(days, names, called, width, title, what, colours = {}) {
   const classes = names;
   const top = roundUp(Math.max(...days.map((d) => d.total), 0));
   const room = HEIGHT - TOP - BOTTOM, wide = (width - LEFT - RIGHT) / days.length, every = Math.max(1, Math.ceil(LABEL / wide));
@@ -52,7 +52,7 @@ export function bars(days, names, called, width, title, what) {
     const x = LEFT + index * wide + wide * 0.16;
     let below = 0;
     const bars = classes.filter((name) => found[name]).map((name) => {
-      const bar = shape("rect", { x, width: wide * 0.68, y: y(below + found[name]), height: Math.max(1, y(below) - y(below + found[name])), class: `k-${name}` });
+      const bar = shape("rect", { x, width: wide * 0.68, y: y(below + found[name]), height: Math.max(1, y(below) - y(below + found[name])), class: `k-${colours[name] ?? name}` });
       below += found[name];
       return bar;
     });

@@ -413,15 +413,15 @@ function trended({ days, spent }, width) {
   const kinds = ["provider", "limit", "loop", "ours", "refused", "stopped", "handed", "not_started"];
   const causes = [...new Set(days.flatMap((d) => Object.keys(d.broke)))].sort((a, b) => (b === "stalled") - (a === "stalled") || a.localeCompare(b));
   const kindOf = Object.fromEntries(causes.map((cause, index) => [cause, kinds[index % kinds.length]]));
-  const counted = days.map(({ day, broke }) => ({ day, total: Object.values(broke).reduce((a, b) => a + b, 0), found: Object.fromEntries(Object.entries(broke).map(([cause, count]) => [kindOf[cause], count])) }));
-  const called = Object.fromEntries(causes.map((cause) => [kindOf[cause], words(cause)]));
+  const counted = days.map(({ day, broke }) => ({ day, total: Object.values(broke).reduce((a, b) => a + b, 0), found: broke }));
+  const called = Object.fromEntries(causes.map((cause) => [cause, words(cause)]));
   const cells = (row) => row.map((one) => el("td", { class: one ? null : "zero" }, one === null ? "–" : String(one)));
   const table = (caption, heads, body) => el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": caption }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads.map(columnHead))), el("tbody", {}, ...body.map(([first, ...rest]) => el("tr", {}, el("th", { scope: "row" }, first), ...cells(rest))))));
   const newest = [...days].reverse();
   return [
     el("h2", { class: "part" }, "How long turns took"), el("div", { class: "chartbox" }, lines(days.map((d) => d.day), LATENCY.map(([name, kind, field]) => [name, kind, days.map((d) => d[field])]), width, "Seconds that turns took, by day"), el("div", { class: "legend" }, ...LATENCY.map(([name, kind]) => el("span", {}, dot(kind), `${name} so many seconds`)))),
     table("Seconds from a question to the end of its turn, about", ["Day", ...LATENCY.map(([name]) => name)], newest.map((d) => [d.day, d.half, d.most])),
-    el("h2", { class: "part" }, "Stalls and other failures of model calls"), el("div", { class: "chartbox" }, bars(counted, [...new Set(causes.map((cause) => kindOf[cause]))], called, width, "Failures of model calls by day", "failures"), el("div", { class: "legend" }, ...causes.map((cause) => el("span", {}, dot(kindOf[cause]), words(cause))))),
+    el("h2", { class: "part" }, "Stalls and other failures of model calls"), el("div", { class: "chartbox" }, bars(counted, causes, called, width, "Failures of model calls by day", "failures", kindOf), el("div", { class: "legend" }, ...causes.map((cause) => el("span", {}, dot(kindOf[cause]), words(cause))))),
     table("Model calls that failed, by day and cause; most were recovered", ["Day", ...causes.map(words)], newest.map((d) => [d.day, ...causes.map((cause) => d.broke[cause] ?? 0)])),
     el("h2", { class: "part" }, `What was used in these ${days.length} days`),
     ...SPENT.map(([kind, caption]) => spentTable(caption, spent[kind])),
@@ -621,13 +621,13 @@ async function look() {
   const mine = acting, to = $("actto").value.trim();
   try {
     const seen = await ask("/console/api/outbox/preview", { name: mine.found.name, act: mine.act, to });
-    if (acting !== mine) return;
+    if (acting !== mine || $("actto").value.trim() !== to) return; // something else is wanted by now
     mine.mark = seen.mark;
     mine.to = to;
     showLines([...seen.lines, `An entry in the audit says that it was done by somebody ${seen.who}.`]);
     $("actgo").focus();
   } catch (error) {
-    if (acting === mine) showLines([], error.message);
+    if (acting === mine && $("actto").value.trim() === to) showLines([], error.message);
   }
 }
 
@@ -636,11 +636,13 @@ async function doIt() {
   $("actgo").disabled = true;
   try {
     const done = await ask("/console/api/outbox/act", { name: mine.found.name, act: mine.act, to: mine.to, mark: mine.mark });
-    $("actdialog").close();
     toast(done.words);
+    if (acting !== mine) return; // another one is looked at by now
+    $("actdialog").close();
     $("detail").focus({ preventScroll: true });
   } catch (error) {
-    showLines([], error.message);
+    if (acting === mine) showLines([], error.message);
+    else toast(error.message);
   }
 }
 
@@ -651,11 +653,14 @@ $("actlook").addEventListener("click", look);
 $("actcancel").addEventListener("click", () => $("actdialog").close());
 $("actdialog").addEventListener("close", () => { acting = null; });
 $("actshow").addEventListener("click", async () => {
+  const mine = acting;
   try {
-    $("acttext").textContent = (await ask("/console/api/outbox/text", { name: acting.found.name })).text;
+    const { text } = await ask("/console/api/outbox/text", { name: mine.found.name });
+    if (acting !== mine) return;
+    $("acttext").textContent = text;
     $("acttext").hidden = false;
     $("actshow").hidden = true;
-  } catch (error) { showLines([], error.message); }
+  } catch (error) { if (acting === mine) showLines([], error.message); }
 });
 
 // ---------------------------------------------------------------- views and keys
