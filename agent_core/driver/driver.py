@@ -62,7 +62,7 @@ from agent_core.turn.view import view
 log = structlog.get_logger("turn")
 
 QUEUE_LIMIT = 1_000
-"""Events that wait for the loop. More than the turn itself can cause; a person's extra words beyond it are refused."""
+"""So many events may wait for the loop until a person's extra words are refused. What the turn itself causes is never: nobody says it again."""
 
 
 class Overtaken(Exception):
@@ -475,8 +475,8 @@ class TurnDriver:
     # ------------------------------------------------------------------ what its journal and its work tell
 
     def write_soon(self) -> None:
-        """Ask the loop to write what has come; if it is behind, it is about to do so anyway."""
-        if len(self._events) < QUEUE_LIMIT:
+        """Ask the loop to write what has come; if anything waits for it, it is about to do so anyway."""
+        if not self._events:
             self._post(None)
 
     def content(self, events: Sequence[Event]) -> None:
@@ -500,8 +500,8 @@ class TurnDriver:
         return self._time.counted(event)
 
     def put(self, event: Callable[[int], Event]) -> None:
-        """Queue an event of our own. The queue is larger than what a turn can have under way at once."""
-        if not self.over and len(self._events) < QUEUE_LIMIT:
+        """Queue an event of our own, however many wait: there are no more of them than what the turn has under way."""
+        if not self.over:
             self._post(event(self._time.now_ms()))
 
     def waits(self) -> None:

@@ -22,10 +22,11 @@ from agent_core.driver.closing import (
     TurnIdentity,
     TurnJournal,
 )
-from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
+from agent_core.driver.driver import QUEUE_LIMIT, Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.watcher import NobodyAfar
 from agent_core.driver.work import World, unheard
 from agent_core.failures.exits import Exit, ExitCode
+from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, StorageUnavailable
@@ -35,6 +36,7 @@ from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import (
     CallBroke,
     ReplyFinished,
+    Steered,
     StopRequested,
     TakenOver,
     TextArrived,
@@ -520,3 +522,47 @@ async def test_a_lot_of_text_is_stored_at_once(chars: int, at_once: bool) -> Non
         journal.streamed([said(text)])
     assert (of.soon, journal._timer is None) == ((1, True) if at_once else (0, False))
     journal.stop()
+
+
+class Slow(Run):
+    """While its storage is away, its model says all that it has to say, in many small pieces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away, self.stores = asyncio.Event(), asyncio.Event()
+        self.away.set()
+        self.waited: list[object] = []
+        """For the loop, at the model's end."""
+
+    async def append(self, s: str, e: int, t: str, rows: Sequence[JournalRow], hooks: object) -> None:
+        self.stores.set()
+        await self.away.wait()
+        await super().append(s, e, t, rows, hooks)
+
+    async def _call(self, turn: object, effect: object, content: Any) -> ReplyFinished | CallBroke:
+        content([TextArrived(at=5, text="x" * (FLUSH_CHARS + 1))])
+        self.away.clear()
+        await self.stores.wait()
+        content([TextArrived(at=6, text="y" * (FLUSH_CHARS + 1))])
+        for _ in range(QUEUE_LIMIT):
+            content([TextArrived(at=6, text=".")])
+        self.waited = [*self.driver._events]
+        asyncio.get_running_loop().call_later(0.01, self.away.set)
+        return ReplyFinished(at=6, reason="stop")
+
+
+async def test_what_a_model_says_while_the_storage_is_away_comes_to_its_end_however_much_it_is() -> None:
+    run = Slow()
+    async with asyncio.timeout(10):
+        assert (await run.driver.run()).code is ExitCode.ANSWERED
+    assert len(run.waited) == 1, "to write is asked for once"
+
+
+async def test_a_driver_that_many_words_of_people_wait_for_misses_nothing_that_its_own_work_brings() -> None:
+    run, running = await in_a_call()
+    for number in range(QUEUE_LIMIT):
+        assert run.driver.tell(Steered(at=6, input=InputMessage(f"{number}")))
+    assert not run.driver.tell(Steered(at=6, input=InputMessage("one more")))
+    run.driver.put(lambda at: StopRequested(at=at))
+    async with asyncio.timeout(10):
+        assert (await running).code is ExitCode.STOPPED
