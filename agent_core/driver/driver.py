@@ -45,6 +45,7 @@ from agent_core.turn.effects import (
     SetAside,
 )
 from agent_core.turn.events import (
+    ApprovalAnswered,
     ChangeShown,
     DeadlinePassed,
     DriverFailed,
@@ -88,6 +89,7 @@ class TurnDriver:
         "_caller",
         "_effects",
         "_events",
+        "_gone",
         "_holding",
         "_journal",
         "_leaving",
@@ -131,6 +133,8 @@ class TurnDriver:
         self.overtaken = False
         """Another owner has the turn, and what is not stored of it here is void."""
         self._holding = self._leaving = False
+        self._gone = False
+        """It is left to the next process, which hears nothing of what is said here from now on."""
         self._plain_end = False
         """Something that belongs to the end cannot be stored: the end is stored without it."""
         self.left_open = False
@@ -193,11 +197,17 @@ class TurnDriver:
     # ------------------------------------------------------------------ from outside
 
     def tell(self, event: Event) -> bool:
-        """Hand in an event from outside (stop, steer, approval). False if the turn is over or cannot take more."""
-        if self.over or len(self._events) >= QUEUE_LIMIT:
+        """Hand in an event from outside (stop, steer, approval). False if the turn is over, is being left or cannot take more; or if somebody else has
+        decided about the same call just before."""
+        if self.over or self._gone or len(self._events) >= QUEUE_LIMIT:
+            return False
+        if isinstance(event, ApprovalAnswered) and self._decided(event.call):
             return False
         self._post(event)
         return True
+
+    def _decided(self, call: str) -> bool:
+        return any(isinstance(one, ApprovalAnswered) and one.call == call for one in self._events)
 
     @property
     def asks(self) -> bool:
@@ -296,8 +306,10 @@ class TurnDriver:
             if self.turn.exit is not None or self.overtaken:
                 return
             if self._leaving or (self._holding and not self._work.busy and not self._events):
-                await self._leave()
-                return
+                await self._work.over()
+                if not any(self._events):  # what was said or came back until then is stored, or ends the turn
+                    await self._leave()
+                    return
             if not self._events:
                 self._waiter = self._work.loop.create_future()
                 await self._waiter
@@ -455,9 +467,9 @@ class TurnDriver:
         self.seen.final = end.shown
 
     async def _leave(self) -> None:
-        """Cancel what runs, and store that the turn is left open, with what the chat is told of it. If that cannot be stored in
+        """Store that the turn is left open, with what the chat is told of it; nothing of it runs any more. If that cannot be stored in
         time, the next process takes the turn over as from one that died."""
-        await self._work.over()
+        self._gone = True
         now = self._time.now_ms()
         left = TurnLeft(at=now)
         self.turn.feed(left)

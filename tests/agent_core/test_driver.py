@@ -34,6 +34,7 @@ from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import (
+    ApprovalAnswered,
     CallBroke,
     ReplyFinished,
     Steered,
@@ -44,6 +45,7 @@ from agent_core.turn.events import (
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
+    Verdict,
 )
 from agent_core.turn.view import BubbleKind
 from tests.agent_core.test_closer import PART, end_of
@@ -423,6 +425,57 @@ async def test_a_driver_that_is_told_to_leave_waits_for_nothing_that_runs() -> N
         await asyncio.wait_for(running, 10)
     assert "cancelled" in run.log
     assert not [one for one in run.log if one.startswith("closed")]
+
+
+class StoppedAsItIsLeft(Run):
+    """Somebody says stop while what runs is being cancelled, and once more while it is stored that the turn is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says_stop = True
+        self.heard: list[bool] = []
+
+    async def reads(self) -> ToolOutcome:
+        try:
+            return await super().reads()
+        finally:
+            if self.says_stop:
+                self.heard.append(self.driver.tell(StopRequested(at=9)))
+
+    async def put(self, *_: object) -> None:
+        await super().put()
+        self.heard.append(self.driver.tell(StopRequested(at=9)))
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_what_is_said_while_a_turn_is_being_left_counts_or_is_known_not_to(in_time: bool) -> None:
+    run = StoppedAsItIsLeft()
+    run.says_stop = in_time
+    run.may_return.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.begun.wait()
+    run.driver.leave()
+    if in_time:
+        assert (await asyncio.wait_for(running, 10)).code is ExitCode.STOPPED
+        assert run.heard == [True]
+        return
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
+    assert run.heard == [False]
+
+
+async def test_who_decides_second_about_a_call_is_told_so_and_the_first_word_counts() -> None:
+    run = Run()
+    run.tool = "danger"
+    running = asyncio.create_task(run.driver.run())
+    async with asyncio.timeout(10):
+        while not run.driver.waits_for_person:
+            await asyncio.sleep(0.001)
+    said = [ApprovalAnswered(at=7, call="c1", verdict=one) for one in (Verdict.DENIED, Verdict.GIVEN)]
+    assert [run.driver.tell(one) for one in said] == [True, False]
+    async with asyncio.timeout(10):
+        await running
+    assert "ran" not in run.log
 
 
 async def test_who_leaves_waits_for_a_storage_that_is_away_for_a_while_and_no_longer(
