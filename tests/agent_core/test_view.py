@@ -47,6 +47,14 @@ def test_waiting_for_the_model_is_told_at_twenty_seconds_and_grows():
     assert "45 s" in status(rig, 45)
 
 
+@pytest.mark.parametrize(("cause", "seconds"), [(BreakCause.STALLED, 60), (BreakCause.DROPPED, 120)])
+def test_a_call_behind_a_silent_one_says_that_it_has_less_time(cause: BreakCause, seconds: int):
+    rig = Rig()
+    assert "(gives up at about 120 s)" in status(rig, 30)
+    rig.breaks(cause)
+    assert f"(gives up at about {seconds} s)" in status(rig, 30)
+
+
 def test_thinking_is_told_apart_from_silence():
     rig = Rig()
     rig.now += 25_000
