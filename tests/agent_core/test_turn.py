@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
 from agent_core.failures.errors import ProtocolError
-from agent_core.failures.exits import ExitCode, TimeLimit
+from agent_core.failures.exits import BrokenInText, ExitCode, TimeLimit
 from agent_core.failures.leftout import LeftOutKind, Suspect
 from agent_core.failures.remedies import CAUSE_TO_FAILURE, SET_ASIDE_SECONDS, Advice, Failure, Remedy
 from agent_core.journal.rows import decode, encode
@@ -998,6 +998,17 @@ def test_a_journal_of_an_older_version_is_decided_by_the_rules_of_its_time():
     old = decode(written.kind, written.body.replace(b',"rules":1', b"").replace(b',"restarts_a_step":8', b""))
     assert isinstance(old, TurnOpened)
     assert not old.settings.goes_on
+
+
+def test_a_reply_that_a_restart_cut_says_so_also_where_going_on_from_it_fails_in_other_ways():
+    rig = Rig()
+    rig.text("Once upon a time there")
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    for cause in (BreakCause.NO_CONTENT, BreakCause.DROPPED) * 4:
+        if rig.turn.exit is None:
+            rig.breaks(cause)
+    assert isinstance(rig.exit, BrokenInText)
+    assert rig.exit.text().startswith("The reply above is cut short: outspoken itself was restarted, and going on")
 
 
 def test_a_restart_is_no_failure_of_the_model():
