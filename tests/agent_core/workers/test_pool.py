@@ -102,6 +102,8 @@ async def test_a_worker_has_no_file_no_secret_and_no_socket_of_the_gateway(
         ("unsayable", 20, 1000, WorkerTrouble.BUG),
         ("missing", 20, 1000, WorkerTrouble.BUG),
         ("babble", 20, 1000, WorkerTrouble.SIZE),
+        ("lie", 20, 1000, WorkerTrouble.BUG),
+        ("mumble", 20, 1000, WorkerTrouble.BUG),
     ],
 )
 async def test_a_bad_job_fails_alone_and_the_next_one_has_a_fresh_worker(
