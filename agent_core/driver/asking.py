@@ -62,9 +62,9 @@ class OpenQuestions:
 
         async def put_down() -> None:
             await intend(kept(asking.steps))
-            here.seen = asking.steps[-1]
             if heard is not None and not heard.done():
                 heard.set_result(words)
+            here.seen = asking.steps[-1]
 
         asking.begin()
         try:
