@@ -265,6 +265,20 @@ def test_the_preamble_of_a_repeated_tool_call_is_seen_once():
     assert rig.view().text == "I will write the file.\n\nDone."
 
 
+def test_the_preamble_of_a_call_that_breaks_off_again_and_again_is_seen_once():
+    rig = Rig()
+    for _ in range(2):
+        rig.text("I will write the file.")
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+    rig.text("I will write the file.")
+    rig.begins_call("write", '{"path": "a"}')
+    rig.finish("tool_calls")
+    rig.returns()
+    rig.says("Done.")
+    assert rig.view().text == "I will write the file.\n\nDone."
+
+
 def test_a_finish_reason_is_not_believed_if_a_tool_call_is_half_there():
     rig = Rig()
     rig.begins_call("write", CUT)
@@ -1083,6 +1097,15 @@ def test_what_was_left_out_for_an_answer_is_kept_for_the_turns_to_come():
     assert not rig.turn.kept_out
     rig.says("An answer.")
     assert [one.parts for one in rig.turn.kept_out] == [parts]
+
+
+def test_what_is_left_out_for_one_model_is_not_kept_from_the_next():
+    rig = Rig(replace(SETTINGS, routes=(Route("m1", "host", "k1"), Route("m2", "host", "k1"))))
+    named = Suspect("k1", LeftOutKind.PICTURE, named=True)
+    rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.REFUSED, suspects=(named,)))
+    assert rig.last_call.left_out == (named,)
+    rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.REFUSED))
+    assert (rig.last_call.route.model, rig.last_call.left_out) == ("m2", ())
 
 
 def test_what_was_left_out_in_one_step_is_kept_beside_what_was_in_another():

@@ -211,6 +211,12 @@ def test_of_an_open_turn_it_is_told_that_the_model_is_asked_wherever_it_is_and_n
     assert {Phase.CALLING, Phase.ACTING, Phase.COMPACTING} == phases
 
 
+def test_what_ran_in_a_process_that_is_dead_is_not_told_as_running():
+    events = _numbering_anew()
+    lines = turn_lines([*events, TakenOver(at=events[-1].at + 5, epoch=2)], show_text=False, now=events[-1].at + 75_000)
+    assert "It is not known whether this was done: send." in lines[-1].words
+
+
 def test_a_call_has_run_since_it_was_begun_however_often_it_has_asked_somebody_since():
     events = _numbering_anew()
     begun = [event for event in events if isinstance(event, ToolStarted)][-1]
