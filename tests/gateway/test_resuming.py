@@ -115,6 +115,7 @@ async def test_what_waited_comes_before_what_has_come_since_and_only_what_waits_
             world.runner.add(queue, message("a", number))
         await resuming(world, left).messages("a", "k", 1)
         await world.until(lambda: len(world.ran) == 4)
+        assert not queue.waiting, "what was known already waits once"
     assert world.ran == [[1], [3], [6], [7]]
     assert left.lost == [5]
     assert left.loaded == [[3, 1, 2, 5, 7]], "what says that they wait is taken back when they do not"
