@@ -112,7 +112,7 @@ async def test_what_waited_comes_before_what_has_come_since_and_only_what_waits_
         queue = world.queue("k", blocked=True)
         world.queues.own(queue, "a", 1)
         for number in (6, 7):
-            world.runner.add(queue, message("a", number))
+            world.runner.add(queue, replace(message("a", number), came=1.0))
         await resuming(world, left).messages("a", "k", 1)
         await world.until(lambda: len(world.ran) == 4)
         assert not queue.waiting, "what was known already waits once"
