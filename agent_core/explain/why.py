@@ -547,11 +547,8 @@ class _Teller:
 
     def _finished(self, event: ev.ReplyFinished) -> str:
         time = _seconds(max(0, event.at - self._called_at) / 1000)
-        tokens = (
-            speak_many("{count} token", "{count} tokens", event.output_tokens, count=number(event.output_tokens))
-            if event.output_tokens
-            else ""
-        )
+        used = event.output_tokens
+        tokens = speak_many("{count} token", "{count} tokens", used, count=number(used)) if used else ""
         facts = [self._reason(event.reason), tokens, self._first()]
         self._calls(event.at)
         return speak(
@@ -711,14 +708,8 @@ def _asked_whether_done(finished: bool | None) -> str:
     asked = speak(
         "It was unclear whether the reply only promises something, so the model was asked whether it is finished."
     )
-    match finished:
-        case True:
-            said = speak("It said that it is.")
-        case False:
-            said = speak("It said that it is not.")
-        case None:
-            said = speak("It did not say in time.")
-    return f"{asked} {said}"
+    said = {True: sentence("It said that it is."), False: sentence("It said that it is not."), None: sentence("It did not say in time.")}[finished]  # fmt: skip
+    return f"{asked} {speak(said)}"
 
 
 def _known_words(event: ev.TurnOpened) -> list[str]:
