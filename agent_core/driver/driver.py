@@ -45,6 +45,7 @@ from agent_core.turn.effects import (
     SetAside,
 )
 from agent_core.turn.events import (
+    ApprovalAnswered,
     ChangeShown,
     DeadlinePassed,
     DriverFailed,
@@ -62,7 +63,7 @@ from agent_core.turn.view import view
 log = structlog.get_logger("turn")
 
 QUEUE_LIMIT = 1_000
-"""Events that wait for the loop. More than the turn itself can cause; a person's extra words beyond it are refused."""
+"""So many events may wait for the loop until a person's extra words are refused. What the turn itself causes is never: nobody says it again."""
 
 
 class Overtaken(Exception):
@@ -88,6 +89,7 @@ class TurnDriver:
         "_caller",
         "_effects",
         "_events",
+        "_gone",
         "_holding",
         "_journal",
         "_leaving",
@@ -131,6 +133,8 @@ class TurnDriver:
         self.overtaken = False
         """Another owner has the turn, and what is not stored of it here is void."""
         self._holding = self._leaving = False
+        self._gone = False
+        """It is left to the next process, which hears nothing of what is said here from now on."""
         self._plain_end = False
         """Something that belongs to the end cannot be stored: the end is stored without it."""
         self.left_open = False
@@ -193,11 +197,17 @@ class TurnDriver:
     # ------------------------------------------------------------------ from outside
 
     def tell(self, event: Event) -> bool:
-        """Hand in an event from outside (stop, steer, approval). False if the turn is over or cannot take more."""
-        if self.over or len(self._events) >= QUEUE_LIMIT:
+        """Hand in an event from outside (stop, steer, approval). False if the turn is over, is being left or cannot take more; or if somebody else has
+        decided about the same call just before."""
+        if self.over or self._gone or len(self._events) >= QUEUE_LIMIT:
+            return False
+        if isinstance(event, ApprovalAnswered) and self._decided(event.call):
             return False
         self._post(event)
         return True
+
+    def _decided(self, call: str) -> bool:
+        return any(isinstance(one, ApprovalAnswered) and one.call == call for one in self._events)
 
     @property
     def asks(self) -> bool:
@@ -296,8 +306,10 @@ class TurnDriver:
             if self.turn.exit is not None or self.overtaken:
                 return
             if self._leaving or (self._holding and not self._work.busy and not self._events):
-                await self._leave()
-                return
+                await self._work.over()
+                if not any(self._events):  # what was said or came back until then is stored, or ends the turn
+                    await self._leave()
+                    return
             if not self._events:
                 self._waiter = self._work.loop.create_future()
                 await self._waiter
@@ -455,9 +467,9 @@ class TurnDriver:
         self.seen.final = end.shown
 
     async def _leave(self) -> None:
-        """Cancel what runs, and store that the turn is left open, with what the chat is told of it. If that cannot be stored in
+        """Store that the turn is left open, with what the chat is told of it; nothing of it runs any more. If that cannot be stored in
         time, the next process takes the turn over as from one that died."""
-        await self._work.over()
+        self._gone = True
         now = self._time.now_ms()
         left = TurnLeft(at=now)
         self.turn.feed(left)
@@ -475,8 +487,8 @@ class TurnDriver:
     # ------------------------------------------------------------------ what its journal and its work tell
 
     def write_soon(self) -> None:
-        """Ask the loop to write what has come; if it is behind, it is about to do so anyway."""
-        if len(self._events) < QUEUE_LIMIT:
+        """Ask the loop to write what has come; if anything waits for it, it is about to do so anyway."""
+        if not self._events:
             self._post(None)
 
     def content(self, events: Sequence[Event]) -> None:
@@ -500,8 +512,8 @@ class TurnDriver:
         return self._time.counted(event)
 
     def put(self, event: Callable[[int], Event]) -> None:
-        """Queue an event of our own. The queue is larger than what a turn can have under way at once."""
-        if not self.over and len(self._events) < QUEUE_LIMIT:
+        """Queue an event of our own, however many wait: there are no more of them than what the turn has under way."""
+        if not self.over:
             self._post(event(self._time.now_ms()))
 
     def waits(self) -> None:

@@ -17,7 +17,7 @@ from agent_core.driver.media import MediaKeeper
 from agent_core.driver.spending import Spending
 from agent_core.failures.complaints import NOTHING_SAID
 from agent_core.failures.leftout import Suspect, doubted, suspects, without
-from agent_core.failures.remedies import DONE_SECONDS, Remedy
+from agent_core.failures.remedies import DONE_SECONDS
 from agent_core.jsonvalue import Json
 from agent_core.judging.compaction import (
     ELIDE_RESULTS_OVER_CHARS,
@@ -199,7 +199,7 @@ class ModelCaller:
                 "tool_choice", None
             )  # it has had the call that it wanted; asked for one at each step, no turn would end
         first_content, stall = settings.first_content_seconds * grown, settings.stall_seconds * grown * slow
-        if hurried(turn):
+        if turn.hurried:
             first_content, stall = (min(limit, settings.remedy_seconds * grown) for limit in (first_content, stall))
         self.silence_seconds = self.connect_seconds + max(first_content, stall)
         request = ModelRequest(
@@ -464,12 +464,6 @@ def _says(event: Event) -> bool:
 def _doubtful(broke: CallBroke) -> bool:
     overloaded = broke.status in OVERLOADED or broke.retry_after_seconds > 0
     return broke.cause in DOUBTFUL and not overloaded
-
-
-def hurried(turn: Turn) -> bool:
-    """The model is asked again after it was silent for a whole limit: it is given less time, so that a remedy that does not help is seen soon."""
-    silent = turn.last_break is not None and turn.last_break.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
-    return silent and not (turn.remedies and turn.remedies[-1][1] is Remedy.AS_USUAL)
 
 
 def one_system(own: str, brought: Sequence[Message]) -> list[Message]:

@@ -24,7 +24,7 @@ from agent_core.causes import cause_words
 from agent_core.failures import exits
 from agent_core.failures.exits import Exit
 from agent_core.failures.notices import RESTORED
-from agent_core.failures.remedies import Advice
+from agent_core.failures.remedies import Advice, Does
 from agent_core.learning.incidents import exit_title
 from agent_core.limits.spend import spent_words
 from agent_core.records import dataclass
@@ -433,15 +433,27 @@ def turn_lines(events: Sequence[ev.Event], *, show_text: bool, now: int | None =
             if isinstance(event, ev.TurnOpened):
                 lines += [Sentence(at, known) for known in _known_words(event)]
     if now is not None and events:
-        lines += [Sentence(at, words, frame=True) for words in teller.open_words(events[-1], now)]
+        lines += [Sentence(at, words, frame=True) for words in teller.open_words(events, now)]
     return lines
 
 
 _MODEL_IS_ASKED = (
-    ev.TurnOpened | ev.TurnBegun | ev.TurnResumed | ev.WaitEnded | ev.ToolReturned
-    | ev.TextArrived | ev.ReasoningArrived | ev.RefusalBegan | ev.ToolCallNamed | ev.ToolArgumentsArrived
+    ev.TurnOpened | ev.TurnBegun | ev.TurnResumed | ev.WaitEnded | ev.ToolReturned | ev.LoopFound | ev.CallSettled | ev.SummaryAsked | ev.Compacted
+    | ev.TextArrived | ev.ReasoningArrived | ev.TextTakenBack | ev.RefusalBegan | ev.ToolsRefused | ev.ToolCallNamed | ev.ToolArgumentsArrived
+    | ev.ToolCallCut
 )  # fmt: skip
 """Behind these a reply of the model is under way, unless a tool is."""
+
+
+def _model_is_asked(events: Sequence[ev.Event]) -> bool:
+    """Whether a reply of the model is under way behind these, unless a tool is. What people add at any time changes nothing about it."""
+    match next((event for event in reversed(events) if not isinstance(event, ev.Steered)), None):
+        case ev.RemedyChosen(pause_ms=pause, remedy=remedy):
+            return not pause and remedy.recipe.does is not Does.COMPACT
+        case ev.ReplyJudged(reply=reply, taken=taken):
+            return reply is ev.Reply.SAID or taken == 0
+        case last:
+            return isinstance(last, _MODEL_IS_ASKED)
 
 
 class _Teller:
@@ -502,9 +514,9 @@ class _Teller:
             case _:
                 return self._rest(event)
 
-    def open_words(self, last: ev.Event, now: int) -> list[str]:
+    def open_words(self, events: Sequence[ev.Event], now: int) -> list[str]:
         """What has not come back: true of a turn that runs, and of one whose process is dead."""
-        if not self._begun and isinstance(last, _MODEL_IS_ASKED):
+        if not self._begun and _model_is_asked(events):
             time = duration((now - self._called_at) // 1000)
             return [speak("The model was asked {time} ago, and its reply is not over yet.", time=time)]
         return [
@@ -535,11 +547,8 @@ class _Teller:
 
     def _finished(self, event: ev.ReplyFinished) -> str:
         time = _seconds(max(0, event.at - self._called_at) / 1000)
-        tokens = (
-            speak_many("{count} token", "{count} tokens", event.output_tokens, count=number(event.output_tokens))
-            if event.output_tokens
-            else ""
-        )
+        used = event.output_tokens
+        tokens = speak_many("{count} token", "{count} tokens", used, count=number(used)) if used else ""
         facts = [self._reason(event.reason), tokens, self._first()]
         self._calls(event.at)
         return speak(
@@ -699,14 +708,8 @@ def _asked_whether_done(finished: bool | None) -> str:
     asked = speak(
         "It was unclear whether the reply only promises something, so the model was asked whether it is finished."
     )
-    match finished:
-        case True:
-            said = speak("It said that it is.")
-        case False:
-            said = speak("It said that it is not.")
-        case None:
-            said = speak("It did not say in time.")
-    return f"{asked} {said}"
+    said = {True: sentence("It said that it is."), False: sentence("It said that it is not."), None: sentence("It did not say in time.")}[finished]  # fmt: skip
+    return f"{asked} {speak(said)}"
 
 
 def _known_words(event: ev.TurnOpened) -> list[str]:

@@ -607,7 +607,7 @@ def resume(turn: Standing, event: TurnResumed, _: Question | None) -> list[Effec
         case Resume.CALL:
             pass
         case Resume.GO_ON:
-            turn.ask = Ask(Advice.CONTINUE, continues=Failure.IN_TEXT)
+            turn.ask = Ask(Advice.CONTINUE, continues=Failure.IN_TEXT, cut_by=BreakCause.RESTARTED)
         case Resume.ANEW:
             _keep_preamble(turn)
         case Resume.COMPACT:

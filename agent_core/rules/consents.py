@@ -22,6 +22,7 @@ from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.taint import host_of
 from agent_core.text.shown import middle, plain
+from agent_core.text.tongue import speak
 from agent_core.tools.arguments import parsed
 
 LONGEST = 300
@@ -60,11 +61,12 @@ class Kind:
         return ", ".join((middle(plain(self.tool), 100), *(f"{key} {plain(value)}" for key, value in self.limits)))
 
     def words(self) -> str:
-        """What is covered, for people: exactly."""
-        name = middle(plain(self.tool), 100)
+        """What is covered, for people: exactly, in their language."""
+        tool = middle(plain(self.tool), 100)
         if not self.limits:
-            return f"every call of {name}, with any arguments"
-        return f"every call of {name} with " + " and ".join(f"{key} {plain(value)}" for key, value in self.limits)
+            return speak("every call of {tool}, with any arguments", tool=tool)
+        limits = ", ".join(f"{key} {plain(value)}" for key, value in self.limits)
+        return speak("every call of {tool} with {limits}", tool=tool, limits=limits)
 
 
 def kind_of(tool: str, arguments: str) -> Kind | None:

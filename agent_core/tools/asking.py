@@ -34,6 +34,7 @@ WORDS_CHARS, FIELD_CHARS, NAME_CHARS, ANSWER_CHARS, ADDRESS_CHARS = 400, 150, 60
 MOST_NUMBER = 1e15
 MOST_SECONDS = 3_600
 """A call waits so long for people in all."""
+ANSWERED_ALREADY = sentence("That was answered already.")
 DECLINE, CANCEL, SKIP, DONE = "decline", "cancel", "skip", "done"
 YES = frozenset({"yes", "y", "true", "1", "on", "ja", "oui", "si", "sí"})
 NO = frozenset({"no", "n", "false", "0", "off", "nein", "non"})
@@ -430,7 +431,7 @@ class PersonAsked:
     def answer(self, words: str, by: str) -> str:
         """Somebody's words. What they are told: what is wrong with them, or that they were taken."""
         if self.action is not None:
-            return speak("That was answered already.")
+            return speak(ANSWERED_ALREADY)
         complaint = self._take(words.strip()[:ANSWER_CHARS], by)
         if complaint is not None:
             return complaint

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from agent_core.causes import BreakCause
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.exits import Exit, ExitCode
 from agent_core.failures.leftout import Leaving, LeftOut, Suspect, fitting
@@ -174,6 +175,12 @@ class Standing:
         if self.opened is None:
             raise ProtocolError("the turn is not open")
         return self.opened.settings.routes[self.route_index]
+
+    @property
+    def hurried(self) -> bool:
+        """The model is asked again after it was silent for a whole limit: it is given less time, so that a remedy that does not help is seen soon."""
+        silent = self.last_break is not None and self.last_break.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
+        return silent and not (self.remedies and self.remedies[-1][1] is Remedy.AS_USUAL)
 
     @property
     def steps_done(self) -> int:

@@ -418,9 +418,9 @@ def _calling_words(turn: Standing, waited: int, in_phase: int) -> str:
             quiet=quiet,
         )
     if waited >= after:
-        limit = round(
-            turn.settings.stall_seconds if turn.life_at > turn.phase_since else turn.settings.first_content_seconds
-        )
+        settings = turn.settings
+        limit = settings.stall_seconds if turn.life_at > turn.phase_since else settings.first_content_seconds
+        limit = round(min(limit, settings.remedy_seconds) if turn.hurried else limit)
         return speak(
             "Waiting for the model, {waited} s{again} (gives up at about {limit} s)",
             waited=waited,

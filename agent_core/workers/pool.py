@@ -37,6 +37,8 @@ JOBS = 500
 """After so many a worker is replaced: whatever a library has not given back goes with it."""
 BEAT_CHARS = 200
 """Of what a job says while it works."""
+SAID_CHARS = 400
+"""Of what it says went wrong, for the log."""
 _BOOT = "import sys; sys.path[:] = sys.argv.pop().splitlines(); from agent_core.workers.child import main; main()"
 
 
@@ -56,6 +58,10 @@ class WorkerTrouble(StrEnum):
     CLOSED = "closed"
     NO_PROCESS = "no_process"
     BUG = "bug"
+
+
+_TROUBLES = {one.value: one for one in WorkerTrouble}
+"""A page that has taken a worker over may name one that there is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +294,8 @@ class Workers:
             else:
                 self._end(worker)
         if "done" not in answer:
-            error, source = (str(answer.get(name) or "") for name in ("error", "source"))
-            raise self._failed(job, WorkerTrouble(str(answer.get("failed"))), error, source)
+            error, source = (str(answer.get(name) or "")[:SAID_CHARS] for name in ("error", "source"))
+            raise self._failed(job, _TROUBLES.get(str(answer.get("failed")), WorkerTrouble.BUG), error, source)
         return answer["done"]
 
     @staticmethod

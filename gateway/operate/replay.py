@@ -250,7 +250,7 @@ def changed(settings: TurnSettings, sets: Sequence[str]) -> TurnSettings:
     return settings
 
 
-_LISTENING = ("first_content_seconds", "stall_seconds", "connect_seconds")
+_LISTENING = ("first_content_seconds", "stall_seconds", "remedy_seconds", "connect_seconds")
 _OF_THE_TURN: tuple[tuple[str, type[Section]], ...] = (("model", Model), ("tools", Tools))
 
 

@@ -90,6 +90,8 @@ class Resuming:
             return
         assert isinstance(taken_over, TakenOver)
         queue = await self._accepting.owned(key, found.session, found.epoch)
+        if queue.running is not None and _is_of(queue.running.driver.identity, found):
+            return  # it goes on since an earlier try, which failed with one of its neighbours: nobody waits for its end
         queue.blocked = True
         await self._runner.settled(queue)
         if queue.running is not None or self._runner.closing:
@@ -168,3 +170,8 @@ class Resuming:
         whose = TurnIdentity(found.turn, found.session, found.epoch)
         end = closing_of(whose, ending, self._clock.now_ms(), seq, events)
         await self._closer.close(end, await outlet_of(self._chats, self._store, found, asked))
+
+
+def _is_of(identity: TurnIdentity, found: OpenTurn) -> bool:
+    """Whether a driver's turn is this one, as it was taken over."""
+    return (identity.turn, identity.epoch) == (found.turn, found.epoch)

@@ -19,6 +19,7 @@ from agent_core.store.store import Conflict, Store
 from agent_core.text.tongue import speak, speaking
 from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict
 from agent_core.turn.state import ActivityState
+from agent_core.turn.view import LEFT_WORDS
 from gateway.delivery.chatside import ChatSide, dropping
 from gateway.delivery.owners import Owner
 from gateway.queues.inbox import BY_CLIENT, BY_PERSON
@@ -43,9 +44,13 @@ async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False)
         except TimeoutError:
             return StopOutcome(stopped=False, words=speak("The stop was taken, but the turn has not ended yet."))
     ending = driver.turn.exit
-    notice = ending.notice() if ending is not None else None
+    if ending is None or (
+        driver.overtaken and not driver.closed
+    ):  # a process that ends has left it to the next, or another has it
+        return StopOutcome(stopped=False, words=speak(LEFT_WORDS))
+    notice = ending.notice()
     return StopOutcome(
-        stopped=ending is not None and ending.code is ExitCode.STOPPED,
+        stopped=ending.code is ExitCode.STOPPED,
         words=notice.text if notice is not None else speak("It had just been answered."),
     )
 
@@ -161,6 +166,8 @@ class TurnStopping:
         kind = kind_of(activity.name, activity.arguments) if lasts is Lasting.ALWAYS else None
         if kind is not None and first is not None:  # kept first: it is their word, whatever becomes of this call
             await self.consents.keep(first, replace(kind, asker=shared_asker(first)), by, turn)
+            if activity.state is not ActivityState.APPROVAL:
+                return False  # somebody else has decided while that was stored
         answered = ApprovalAnswered(at=self.clock.now_ms(), call=call, verdict=verdict, by=by, lasts=lasts)
         return running.driver.tell(answered)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent_core.judging.compaction import SessionMemory
 from agent_core.rules.consents import LONGEST, Kind, Lasting, covered, kind_of, offered
+from agent_core.text.tongue import speaking
 from agent_core.turn.effects import AskApproval, RunTool
 from agent_core.turn.events import ApprovalAnswered, Verdict
 from agent_core.turn.view import view
@@ -99,6 +100,9 @@ def test_it_says_in_words_what_it_covers() -> None:
         == "every call of fetch_url with url https://a.example/…"
     )
     assert Kind("todo").words() == "every call of todo, with any arguments"
+    with speaking("de"):
+        assert Kind("todo").words() == "jeder Aufruf von todo, mit beliebigen Argumenten"
+        assert Kind("post", (("chat", '"a"'), ("to", '"b"'))).words() == 'jeder Aufruf von post mit chat "a", to "b"'
 
 
 def test_what_was_agreed_to_for_longer_is_not_asked_again_in_the_turn() -> None:

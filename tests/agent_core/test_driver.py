@@ -22,10 +22,11 @@ from agent_core.driver.closing import (
     TurnIdentity,
     TurnJournal,
 )
-from agent_core.driver.driver import Overtaken, TurnDriver, TurnLeftOpen
+from agent_core.driver.driver import QUEUE_LIMIT, Overtaken, TurnDriver, TurnLeftOpen
 from agent_core.driver.watcher import NobodyAfar
 from agent_core.driver.work import World, unheard
 from agent_core.failures.exits import Exit, ExitCode
+from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, StorageUnavailable
@@ -33,8 +34,10 @@ from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.events import (
+    ApprovalAnswered,
     CallBroke,
     ReplyFinished,
+    Steered,
     StopRequested,
     TakenOver,
     TextArrived,
@@ -42,6 +45,7 @@ from agent_core.turn.events import (
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
+    Verdict,
 )
 from agent_core.turn.view import BubbleKind
 from tests.agent_core.test_closer import PART, end_of
@@ -423,6 +427,57 @@ async def test_a_driver_that_is_told_to_leave_waits_for_nothing_that_runs() -> N
     assert not [one for one in run.log if one.startswith("closed")]
 
 
+class StoppedAsItIsLeft(Run):
+    """Somebody says stop while what runs is being cancelled, and once more while it is stored that the turn is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says_stop = True
+        self.heard: list[bool] = []
+
+    async def reads(self) -> ToolOutcome:
+        try:
+            return await super().reads()
+        finally:
+            if self.says_stop:
+                self.heard.append(self.driver.tell(StopRequested(at=9)))
+
+    async def put(self, *_: object) -> None:
+        await super().put()
+        self.heard.append(self.driver.tell(StopRequested(at=9)))
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_what_is_said_while_a_turn_is_being_left_counts_or_is_known_not_to(in_time: bool) -> None:
+    run = StoppedAsItIsLeft()
+    run.says_stop = in_time
+    run.may_return.clear()
+    running = asyncio.create_task(run.driver.run())
+    await run.begun.wait()
+    run.driver.leave()
+    if in_time:
+        assert (await asyncio.wait_for(running, 10)).code is ExitCode.STOPPED
+        assert run.heard == [True]
+        return
+    with pytest.raises(TurnLeftOpen):
+        await asyncio.wait_for(running, 10)
+    assert run.heard == [False]
+
+
+async def test_who_decides_second_about_a_call_is_told_so_and_the_first_word_counts() -> None:
+    run = Run()
+    run.tool = "danger"
+    running = asyncio.create_task(run.driver.run())
+    async with asyncio.timeout(10):
+        while not run.driver.waits_for_person:
+            await asyncio.sleep(0.001)
+    said = [ApprovalAnswered(at=7, call="c1", verdict=one) for one in (Verdict.DENIED, Verdict.GIVEN)]
+    assert [run.driver.tell(one) for one in said] == [True, False]
+    async with asyncio.timeout(10):
+        await running
+    assert "ran" not in run.log
+
+
 async def test_who_leaves_waits_for_a_storage_that_is_away_for_a_while_and_no_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -520,3 +575,47 @@ async def test_a_lot_of_text_is_stored_at_once(chars: int, at_once: bool) -> Non
         journal.streamed([said(text)])
     assert (of.soon, journal._timer is None) == ((1, True) if at_once else (0, False))
     journal.stop()
+
+
+class Slow(Run):
+    """While its storage is away, its model says all that it has to say, in many small pieces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away, self.stores = asyncio.Event(), asyncio.Event()
+        self.away.set()
+        self.waited: list[object] = []
+        """For the loop, at the model's end."""
+
+    async def append(self, s: str, e: int, t: str, rows: Sequence[JournalRow], hooks: object) -> None:
+        self.stores.set()
+        await self.away.wait()
+        await super().append(s, e, t, rows, hooks)
+
+    async def _call(self, turn: object, effect: object, content: Any) -> ReplyFinished | CallBroke:
+        content([TextArrived(at=5, text="x" * (FLUSH_CHARS + 1))])
+        self.away.clear()
+        await self.stores.wait()
+        content([TextArrived(at=6, text="y" * (FLUSH_CHARS + 1))])
+        for _ in range(QUEUE_LIMIT):
+            content([TextArrived(at=6, text=".")])
+        self.waited = [*self.driver._events]
+        asyncio.get_running_loop().call_later(0.01, self.away.set)
+        return ReplyFinished(at=6, reason="stop")
+
+
+async def test_what_a_model_says_while_the_storage_is_away_comes_to_its_end_however_much_it_is() -> None:
+    run = Slow()
+    async with asyncio.timeout(10):
+        assert (await run.driver.run()).code is ExitCode.ANSWERED
+    assert len(run.waited) == 1, "to write is asked for once"
+
+
+async def test_a_driver_that_many_words_of_people_wait_for_misses_nothing_that_its_own_work_brings() -> None:
+    run, running = await in_a_call()
+    for number in range(QUEUE_LIMIT):
+        assert run.driver.tell(Steered(at=6, input=InputMessage(f"{number}")))
+    assert not run.driver.tell(Steered(at=6, input=InputMessage("one more")))
+    run.driver.put(lambda at: StopRequested(at=at))
+    async with asyncio.timeout(10):
+        assert (await running).code is ExitCode.STOPPED

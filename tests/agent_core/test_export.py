@@ -17,6 +17,7 @@ from agent_core.journal.export import Head, Letters, UnreadableExport, _Redactin
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode, encode
 from agent_core.messages import InputMessage
+from agent_core.rules.consents import Kind
 from agent_core.rules.replies import arguments_state
 from agent_core.settings import Route
 from agent_core.turn.effects import EndTurn
@@ -117,9 +118,10 @@ def test_what_nothing_is_decided_by_is_left_out():
         request={"user": "ann@example.org"},
         client_tools=({"type": "function", "function": {"name": "x", "description": "private"}},),
         surface="telegram/bot/4711/",
+        consents=(Kind("write_file", (("path", "divorce/…"),)),),
     )
     text = dump(HEAD, redacted(rows_of([first]), KEY)[0])
-    assert not [word for word in ("private", "Ann", "earlier", "ann@", "4711") if word in text]
+    assert not [word for word in ("private", "Ann", "earlier", "ann@", "4711", "divorce") if word in text]
     assert "telegram" in text
 
 

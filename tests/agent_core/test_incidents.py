@@ -102,6 +102,12 @@ def test_what_helps_is_what_these_counts_say_and_else_what_was_known() -> None:
     assert remedy_of([unknown], "next_route") == "next_route"
 
 
+def test_an_incident_has_been_met_by_no_fewer_than_before_however_few_meet_it_now() -> None:
+    opened = run([TroubleCount(PRINTS[0], 7, 9, 0, NOW, NOW, (), 7)], [])
+    (after,) = run([TroubleCount(PRINTS[0], 1, 1, 0, NOW + 60_000, NOW + 60_000, (), 1)], opened, NOW + 60_000)
+    assert (after.conversations, after.turns, after.last_at) == (7, 9, NOW + 60_000)
+
+
 def test_a_model_whose_name_holds_the_separator_is_read_rightly() -> None:
     (incident,) = run([TroubleCount(PRINTS[1], 2, 2, 0, NOW, NOW, (), 2)], [])
     assert (incident.model, incident.tool) == ("a|b", "write")

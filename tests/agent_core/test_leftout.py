@@ -18,6 +18,7 @@ from agent_core.failures.leftout import (
     Suspect,
     doubted,
     fitting,
+    looked_at,
     message_digest,
     suspects,
     tries,
@@ -329,3 +330,15 @@ def test_what_was_left_out_is_told_once_in_a_turn(calls: list[tuple[list[Suspect
         timeline += remarks
     keys = [one.key for one in timeline if isinstance(one, Remark)]
     assert len(set(keys)) == len(keys)
+
+
+def test_what_a_model_takes_none_of_is_about_what_is_asked_now_where_there_is_any_of_it() -> None:
+    none_taken = LeftOut("h", "m", (Suspect("", LeftOutKind.PICTURE, named=True),))
+    picture: Message = {
+        "role": "user",
+        "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,A"}}],
+    }
+    words: Message = {"role": "user", "content": "And now?"}
+    for messages, now in (([picture], True), ([words], False)):
+        ((part,),) = [one.parts for one in looked_at([none_taken], messages)]
+        assert part.now is now

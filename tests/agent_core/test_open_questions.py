@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent_core.driver.asking import OpenQuestions
+from agent_core.driver.watcher import STORAGE_AWAY
 from agent_core.jsonvalue import Json
 from agent_core.patience import Limit
 from agent_core.tools.asking import (
@@ -78,6 +79,40 @@ async def test_an_answer_is_put_down_before_it_is_told_and_before_the_call_goes_
     assert [one.answer for one in desk.stored[-1]] == ["3", "4"]
     assert (desk.questions.asked, desk.questions.asks("c1")) == (False, False)
     assert await soon(desk.answers("5")) is None
+
+
+async def test_who_answers_twice_what_they_see_has_not_answered_what_nobody_has_seen_yet() -> None:
+    desk = Desk()
+    call = desk.asks()
+    await desk.comes(lambda: desk.stored)
+    desk.may_store.clear()
+    twice = [desk.answers("3"), desk.answers("3")]
+    await desk.comes(lambda: desk.asking.content)
+    await asyncio.sleep(0)
+    again = desk.answers("3")  # the second question is not put down yet, and so not seen
+    await asyncio.sleep(0)
+    desk.may_store.set()
+    assert [await soon(one) for one in (*twice, again)] == [
+        "",
+        "That was answered already.",
+        "That was answered already.",
+    ]
+    assert not call.done()
+    assert await soon(desk.answers("4")) == "Thank you."
+    assert (await call).content == {"seats": 3, "rows": 4}
+
+
+async def test_who_answers_while_nothing_can_be_stored_is_not_told_that_nothing_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agent_core.driver.asking.KEEP_SECONDS", 0.01)
+    desk = Desk()
+    call = desk.asks()
+    await desk.comes(lambda: desk.stored)
+    desk.may_store.clear()
+    assert await soon(desk.answers("decline")) == STORAGE_AWAY
+    desk.may_store.set()
+    assert (await call).action is AnswerAction.DECLINE, "it counts as soon as it can be stored"
 
 
 async def test_it_is_open_for_its_time_however_many_answers_do_not_fit_and_that_it_was_over_is_put_down() -> None:

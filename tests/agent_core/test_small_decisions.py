@@ -6,6 +6,7 @@ import pytest
 
 from agent_core.limits.budgets import Price
 from agent_core.limits.retention import SessionAge, needed
+from agent_core.signals import LawBroken, Signal, Signals
 from agent_core.store.slices.rows import ANYBODY, Right
 from agent_core.store.slices.sql import _right
 from agent_core.text.redaction import MASK, SHORTEST_SECRET, Redactor
@@ -78,3 +79,12 @@ def test_of_a_secret_in_a_secret_nothing_is_left_and_short_ones_are_none() -> No
     short = "ab1c2"
     assert len(short) < SHORTEST_SECRET
     assert Redactor.of([short]).redact(f"x{short}y") == f"x{short}y"
+
+
+def test_whoever_begins_to_listen_hears_what_comes_from_then_on_also_of_kinds_that_were_told_before() -> None:
+    told, first, second = Signals(), list[Signal](), list[Signal]()
+    told.listen(first.append, LawBroken)
+    told.tell(LawBroken())
+    told.listen(second.append)
+    told.tell(LawBroken())
+    assert (len(first), len(second)) == (2, 1)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
-from agent_core.driver.modelcalls import hurried
 from agent_core.failures import exits
 from agent_core.failures.exits import ExitCode
 from agent_core.failures.known import Known, KnownIncident, KnownStall
@@ -199,10 +198,10 @@ def test_the_first_call_after_that_has_all_of_its_time() -> None:
     rig = Rig(known=stall())
     rig.begins_call("write", CUT)
     rig.breaks(BreakCause.STALLED)
-    assert not hurried(rig.turn)
+    assert not rig.turn.hurried
     rig.begins_call("write", CUT)
     rig.breaks(BreakCause.STALLED)
-    assert hurried(rig.turn)
+    assert rig.turn.hurried
 
 
 def test_the_same_stall_again_is_the_name_of_an_end_after_the_whole_ladder_and_after_text_was_asked_for() -> None:

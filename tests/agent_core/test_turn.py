@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent_core.causes import BreakCause
 from agent_core.failures import exits
 from agent_core.failures.errors import ProtocolError
-from agent_core.failures.exits import ExitCode, TimeLimit
+from agent_core.failures.exits import BrokenInText, ExitCode, TimeLimit
 from agent_core.failures.leftout import LeftOutKind, Suspect
 from agent_core.failures.remedies import CAUSE_TO_FAILURE, SET_ASIDE_SECONDS, Advice, Failure, Remedy
 from agent_core.journal.rows import decode, encode
@@ -258,6 +258,20 @@ def test_the_preamble_of_a_repeated_tool_call_is_seen_once():
     rig.text("I will write ")
     assert rig.view().text == "I will write the file."
     rig.text("the file.")
+    rig.begins_call("write", '{"path": "a"}')
+    rig.finish("tool_calls")
+    rig.returns()
+    rig.says("Done.")
+    assert rig.view().text == "I will write the file.\n\nDone."
+
+
+def test_the_preamble_of_a_call_that_breaks_off_again_and_again_is_seen_once():
+    rig = Rig()
+    for _ in range(2):
+        rig.text("I will write the file.")
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+    rig.text("I will write the file.")
     rig.begins_call("write", '{"path": "a"}')
     rig.finish("tool_calls")
     rig.returns()
@@ -1000,6 +1014,17 @@ def test_a_journal_of_an_older_version_is_decided_by_the_rules_of_its_time():
     assert not old.settings.goes_on
 
 
+def test_a_reply_that_a_restart_cut_says_so_also_where_going_on_from_it_fails_in_other_ways():
+    rig = Rig()
+    rig.text("Once upon a time there")
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    for cause in (BreakCause.NO_CONTENT, BreakCause.DROPPED) * 4:
+        if rig.turn.exit is None:
+            rig.breaks(cause)
+    assert isinstance(rig.exit, BrokenInText)
+    assert rig.exit.text().startswith("The reply above is cut short: outspoken itself was restarted, and going on")
+
+
 def test_a_restart_is_no_failure_of_the_model():
     rig = Rig()
     rig.text("First, a word. ")
@@ -1072,6 +1097,15 @@ def test_what_was_left_out_for_an_answer_is_kept_for_the_turns_to_come():
     assert not rig.turn.kept_out
     rig.says("An answer.")
     assert [one.parts for one in rig.turn.kept_out] == [parts]
+
+
+def test_what_is_left_out_for_one_model_is_not_kept_from_the_next():
+    rig = Rig(replace(SETTINGS, routes=(Route("m1", "host", "k1"), Route("m2", "host", "k1"))))
+    named = Suspect("k1", LeftOutKind.PICTURE, named=True)
+    rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.REFUSED, suspects=(named,)))
+    assert rig.last_call.left_out == (named,)
+    rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.REFUSED))
+    assert (rig.last_call.route.model, rig.last_call.left_out) == ("m2", ())
 
 
 def test_what_was_left_out_in_one_step_is_kept_beside_what_was_in_another():

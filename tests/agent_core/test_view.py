@@ -29,7 +29,7 @@ from agent_core.turn.events import (
     TurnEnded,
     Verdict,
 )
-from agent_core.turn.state import Mended
+from agent_core.turn.state import Mended, ThoughtText
 from agent_core.turn.timeline import made_files
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
@@ -45,6 +45,14 @@ def test_waiting_for_the_model_is_told_at_twenty_seconds_and_grows():
     assert status(rig, 19) == ""
     assert "20 s" in status(rig, 20)
     assert "45 s" in status(rig, 45)
+
+
+@pytest.mark.parametrize(("cause", "seconds"), [(BreakCause.STALLED, 60), (BreakCause.DROPPED, 120)])
+def test_a_call_behind_a_silent_one_says_that_it_has_less_time(cause: BreakCause, seconds: int):
+    rig = Rig()
+    assert "(gives up at about 120 s)" in status(rig, 30)
+    rig.breaks(cause)
+    assert f"(gives up at about {seconds} s)" in status(rig, 30)
 
 
 def test_thinking_is_told_apart_from_silence():
@@ -221,6 +229,26 @@ def test_the_time_that_is_left_to_decide_grows_less_and_the_limit_stays():
         (found,) = [one for one in bubbles if one.kind is BubbleKind.APPROVAL]
         seen.append((found.limit.partition(";")[0], found.left.partition(" left")[0]))
     assert seen == [("(Decide within 10 min", left) for left in ("(10 min", "(9 min", "(1 s", "(0 s")]
+
+
+def test_nobody_has_longer_to_decide_than_the_limit_says_also_where_the_clock_is_behind():
+    rig = Rig()
+    rig.calls_tool("danger")
+    (found,) = [one for one in view(rig.turn, rig.now - 500_000).bubbles if one.kind is BubbleKind.APPROVAL]
+    assert found.left.startswith("(10 min left")
+
+
+def test_what_is_thought_behind_a_bubble_is_told_there_from_wherever_it_is_asked_for():
+    thought = ThoughtText()
+    for text, behind in (("one", "a"), ("two", "b"), ("six", "b")):
+        thought.add(text, behind)
+    assert [thought.placed(chars) for chars in (0, 2, 3, 6, 9)] == [
+        [("a", "one"), ("b", "twosix")],
+        [("a", "e"), ("b", "twosix")],
+        [("b", "twosix")],
+        [("b", "six")],
+        [],
+    ]
 
 
 def test_what_replies_make_is_told_apart_whichever_of_them_made_it():

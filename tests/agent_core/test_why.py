@@ -9,6 +9,7 @@ from datetime import UTC
 import pytest
 from hypothesis import given
 
+from agent_core.causes import BreakCause
 from agent_core.explain.missing import NothingStored, missing_lines
 from agent_core.explain.why import (
     MOST_LINES,
@@ -27,13 +28,28 @@ from agent_core.explain.why import (
 from agent_core.failures.exits import ExitCode
 from agent_core.journal.salvage import Ran, ran
 from agent_core.limits.retention import DAY_MS
+from agent_core.messages import InputMessage
 from agent_core.settings import Route
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.tools.base import ToolStatus
-from agent_core.turn.effects import RunTool
-from agent_core.turn.events import Event, TakenOver, ToolCallNamed, ToolReturned, ToolStarted, TurnEnded, TurnOpened
+from agent_core.turn.effects import AskApproval, RunTool
+from agent_core.turn.events import (
+    ApprovalAnswered,
+    Event,
+    Steered,
+    TakenOver,
+    TextTakenBack,
+    ToolCallNamed,
+    ToolReturned,
+    ToolsRefused,
+    ToolStarted,
+    TurnEnded,
+    TurnOpened,
+    Verdict,
+)
+from agent_core.turn.state import Phase
 from tests.agent_core.journals import Writer, journals
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.examples import MANY
@@ -145,6 +161,60 @@ def test_of_an_open_turn_is_told_what_has_not_come_back_and_since_when():
     ]
     assert last(1) == last(back) == "The model was asked 75 s ago, and its reply is not over yet."
     assert all(isinstance(event, TurnOpened | ToolReturned) for event in (events[0], events[back - 1]))
+
+
+def _open_turns() -> list[Rig]:
+    """Turns that are open, each at another place."""
+    rigs: list[Rig] = []
+
+    def at() -> Rig:
+        rigs.append(Rig())
+        return rigs[-1]
+
+    at().breaks(BreakCause.STALLED)
+    broken = at()
+    broken.text("Once upon")
+    broken.breaks(BreakCause.DROPPED)
+    at().says("Let me look at the file now:")
+    looped = at()
+    for _ in range(2):
+        looped.calls_tool("read")
+        looped.returns("the same")
+    denied = at()
+    (wanted,) = denied.calls_tool("danger")
+    assert isinstance(wanted, AskApproval)
+    denied.feed(ApprovalAnswered(at=denied.tick(), call=wanted.call, verdict=Verdict.DENIED))
+    large = at()
+    large.breaks(BreakCause.CONTEXT_OVERFLOW)
+    large.compacts()
+    added = at()
+    added.feed(Steered(at=added.tick(), input=InputMessage("more")))
+    toolless = at()
+    toolless.feed(ToolsRefused(at=toolless.tick()))
+    thought = at()
+    thought.text("hm")
+    thought.feed(TextTakenBack(at=thought.tick()))
+    asked = at()
+    asked.calls_tool("danger")
+    asked.feed(Steered(at=asked.tick(), input=InputMessage("well?")))
+    at().breaks(BreakCause.CONTEXT_OVERFLOW)
+    return rigs
+
+
+def test_of_an_open_turn_it_is_told_that_the_model_is_asked_wherever_it_is_and_nowhere_else():
+    phases: set[Phase] = set()
+    for rig in _open_turns():
+        phases.add(rig.turn.phase)
+        said = turn_lines(rig.fed, show_text=False, now=rig.tick())[-1].words
+        told = said.startswith("The model was asked") and said.endswith("its reply is not over yet.")
+        assert told == (rig.turn.phase is Phase.CALLING), [event.kind() for event in rig.fed]
+    assert {Phase.CALLING, Phase.ACTING, Phase.COMPACTING} == phases
+
+
+def test_what_ran_in_a_process_that_is_dead_is_not_told_as_running():
+    events = _numbering_anew()
+    lines = turn_lines([*events, TakenOver(at=events[-1].at + 5, epoch=2)], show_text=False, now=events[-1].at + 75_000)
+    assert "It is not known whether this was done: send." in lines[-1].words
 
 
 def test_a_call_has_run_since_it_was_begun_however_often_it_has_asked_somebody_since():

@@ -28,6 +28,7 @@ from gateway.queues import slots
 from gateway.queues.queue import SessionQueue
 from gateway.sessions.accepting import Accepting
 from gateway.sharing.portion import Portion
+from tests.agent_core.turns import gives
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.gateway.test_runner import World, running
 from tests.gateway.test_slots import message
@@ -337,3 +338,23 @@ async def test_what_is_attached_is_read_at_the_beginning_of_a_turn_and_not_lost_
         accepting._put(queue, said, SessionPolicy.STEER)
         assert bool(world.drivers[0].told) is not waits
         assert [one.inbox_id for one in (queue.waiting if waits else queue.steers)] == [2]
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("early", [0, 3_500])
+async def test_whoever_asks_too_often_is_told_when_to_ask_again_and_has_the_answer_to_what_was_taken(
+    *, early: int, taken: bool
+) -> None:
+    async def by_key(*_: object) -> object:
+        return object() if taken else None
+
+    accepting: Any = SimpleNamespace(
+        doors=SimpleNamespace(early=gives(early)), clock=SystemClock(),
+        store=SimpleNamespace(inbox=SimpleNamespace(by_key=by_key)),
+    )  # fmt: skip
+    checked = vars(Accepting)["_check_rate"](accepting, message("a", 1).inbound)
+    if not early or taken:
+        await checked
+        return
+    with pytest.raises(NotAccepted, match="Ask again in 4 s"):
+        await checked

@@ -42,6 +42,7 @@ async def test_it_is_tried_again_after_growing_pauses_and_others_at_once(monkeyp
             assert tried[-1] == f"another {number}"
             clock.now += 1
         assert set(aside.stuck) == {"s", "another 1", "another 2", "another 3"}
+        assert aside.recent() == len(aside.stuck), "whoever looks is told of those, too"
         assert damage.times == len(tried)
         away[0] = False
         assert await aside.put("s", ERROR)

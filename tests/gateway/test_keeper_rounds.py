@@ -25,7 +25,7 @@ from agent_core.store.sessions.takeups import (
     LeftTurn,
     TakeUp,
 )
-from agent_core.store.slices.rows import slice_of
+from agent_core.store.slices.rows import ONCE, slice_of
 from agent_core.store.store import Damaged
 from agent_core.store.turns.rows import OpenTurn
 from gateway.queues import inbox
@@ -586,6 +586,16 @@ async def test_what_a_mistake_of_ours_keeps_from_going_on_is_set_aside_after_som
     await rounds.rounds(1, 31_000)
     assert {*zip(rounds.resumed.aside, rounds.resumed.why, strict=True)} == {("t1", NOT_TAKEN), (3, "a mistake")}
     assert rounds.resumed.turns_of == ["t2"]
+
+
+@pytest.mark.parametrize("key", ["telegram/1/1//", f"{ONCE}x"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_of_a_living_gateway_only_what_it_has_given_away_is_taken_and_never_a_single_request(
+    *, whole: bool, key: str
+) -> None:
+    keeper: Any = SimpleNamespace(_portion=SimpleNamespace(whole=whole))
+    given_up = vars(Keeper)["_given_up"](keeper, LeftTurn("t1", "s1", key, LIVING, 1, 0))
+    assert given_up is (not whole and not key.startswith(ONCE))
 
 
 @pytest.mark.parametrize("count", [0, MOST - 1, MOST, MOST + 3])

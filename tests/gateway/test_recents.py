@@ -91,6 +91,16 @@ async def test_a_request_of_the_api_is_found_by_its_id_and_what_somebody_said_el
     assert await kept.find("s", 1) is None, "it asked for nothing that is kept"
 
 
+@pytest.mark.parametrize("turn", ["t", "another"])
+@pytest.mark.parametrize("removed", ["", "no longer kept"])
+async def test_a_response_is_the_latest_of_its_conversation_as_long_as_it_is_kept(turn: str, removed: str) -> None:
+    row: Any = SimpleNamespace(id=1, session="s", state=InboxState.DONE, turn="t")
+    store = SimpleNamespace(turns=SimpleNamespace(latest=gives([SimpleNamespace(turn=turn, removed=removed)])))
+    queues = SimpleNamespace(of=dict[str, Any]().get)
+    kept = KeptByGateway(cast("Any", store), cast("Any", queues), cast("Any", None), 0)
+    assert await kept._is_latest(row) == (turn == "t" and not removed)
+
+
 async def test_a_response_that_is_deleted_is_told_to_no_model_from_what_is_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

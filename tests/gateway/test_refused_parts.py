@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from agent_core.failures.exits import ExitCode
@@ -57,3 +58,14 @@ def test_words_are_not_remembered_and_pictures_within_bounds():
     assert refused.of(history("0")) == ()
     ((kind, key),) = attached(history(str(MOST)))
     assert refused.of(history(str(MOST))) == (LeftOut("h", "m", (Suspect(key, kind),)),)
+
+
+def test_what_still_comes_up_is_remembered_longer_than_what_does_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("agent_core.learning.refused.MOST", 2)
+    refused = RefusedContents()
+    left = [LeftOut("h", "m", (Suspect("", LeftOutKind.PICTURE),))]
+    for name in ("A", "B"):
+        refused.note(left, history(name))
+    assert refused.of(history("A"))
+    refused.note(left, history("C"))
+    assert [bool(refused.of(history(name))) for name in ("A", "B", "C")] == [True, False, True]

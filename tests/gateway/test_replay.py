@@ -244,6 +244,7 @@ def test_a_key_of_the_configuration_is_a_setting_of_the_turn(one: str, expected:
         ("max_steps=0", "greater than or equal to 1"),
         ("guardrails.no_progress_stop=2", "not above no_progress_warn"),
         ("model.stall_seconds=5", "cannot show the difference"),
+        ("model.remedy_seconds=5", "cannot show the difference"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused_in_words(one: str, words: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -88,9 +89,9 @@ def resuming(world: World, left: Left) -> Resuming:
 
     async def nothing(*_: object) -> None: ...
 
-    def driver(turn: str, _s: str, _e: int, messages: Any, *_: object) -> Any:
+    def driver(turn: str, _s: str, epoch: int, messages: Any, *_: object) -> Any:
         made = Driver(world, messages)
-        made.identity = SimpleNamespace(turn=turn)
+        made.identity = SimpleNamespace(turn=turn, epoch=epoch)
         made.resume, made.outlet = left.resume, None  # type: ignore[attr-defined]
         world.drivers.append(made)
         return made
@@ -111,9 +112,10 @@ async def test_what_waited_comes_before_what_has_come_since_and_only_what_waits_
         queue = world.queue("k", blocked=True)
         world.queues.own(queue, "a", 1)
         for number in (6, 7):
-            world.runner.add(queue, message("a", number))
+            world.runner.add(queue, replace(message("a", number), came=1.0))
         await resuming(world, left).messages("a", "k", 1)
         await world.until(lambda: len(world.ran) == 4)
+        assert not queue.waiting, "what was known already waits once"
     assert world.ran == [[1], [3], [6], [7]]
     assert left.lost == [5]
     assert left.loaded == [[3, 1, 2, 5, 7]], "what says that they wait is taken back when they do not"
@@ -181,6 +183,24 @@ async def test_a_turn_goes_on_with_its_messages_and_with_the_time_that_it_had_to
         assert left.loaded == [[1]]
         assert queue.blocked, "what waited comes after it, once that is known"
         queue.blocked = False
+
+
+async def test_a_turn_that_goes_on_by_an_earlier_try_is_not_waited_for_when_its_neighbours_are_tried_again() -> None:
+    left = Left([row(1, turn="t1", state=InboxState.TAKEN), row(2, turn="t2", state=InboxState.TAKEN, session="b")])
+    left.journal = {"t1": journal(told_at=3), "t2": []}  # nobody can go on with the second
+    turns, keys = [OpenTurn("t1", "a", 2), OpenTurn("t2", "b", 2)], {"a": "k", "b": "l"}
+    async with running(holds=True) as world:
+        made = resuming(world, left)
+        with pytest.raises(IndexError):
+            await made.turns(turns, keys)
+        queue = world.queues.at("k")
+        await world.until(lambda: world.ran)
+        async with asyncio.timeout(5):
+            await made.turns(turns[:1], keys)
+        assert len(left.resumed) == 1
+        assert queue.blocked, "what waited comes after it, once that is known"
+        queue.blocked = False
+        world.drivers[0].may_end.set()
 
 
 async def test_what_a_turn_that_is_set_aside_has_shown_is_known_when_it_ends_and_nothing_says_that_it_waits() -> None:

@@ -11,15 +11,17 @@ import pytest
 
 from adapters.contract.base import FromChat, SessionKey, Ticket
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.failures.exits import Stopped
 from agent_core.failures.notices import NotStarted
 from agent_core.rules.consents import Kind, Lasting
 from agent_core.store.store import Conflict
 from agent_core.turn.events import ApprovalAnswered, Verdict
 from agent_core.turn.state import ActivityState, ConsentGiven
+from agent_core.turn.view import LEFT_WORDS
 from gateway.delivery.chatside import Dropping
 from gateway.queues.queue import Running
 from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
-from gateway.sessions.stopping import TurnStopping
+from gateway.sessions.stopping import TurnStopping, stop_turn
 from gateway.sharing.portion import Portion
 from tests.agent_core.turns import gives
 from tests.gateway.test_runner import Driver, World, running
@@ -109,6 +111,17 @@ async def test_a_stop_of_a_turn_that_was_taken_up_waits_for_no_place(*, all_of_i
         waits.may_end.set()
 
 
+@pytest.mark.parametrize(("overtaken", "ending"), [(False, None), (True, None), (True, Stopped())])
+async def test_a_stop_that_comes_as_the_gateway_ends_is_not_told_as_an_answer(
+    *, overtaken: bool, ending: Stopped | None
+) -> None:
+    seen = SimpleNamespace(subscribe=gives(None), unsubscribe=gives(None), current_view=gives(None), over=True)
+    turn = SimpleNamespace(exit=ending)
+    driver: Any = SimpleNamespace(seen=seen, turn=turn, tell=gives(False), over=True, overtaken=overtaken, closed=False)
+    outcome = await stop_turn(driver, 5)
+    assert (outcome.stopped, outcome.words) == (False, LEFT_WORDS)
+
+
 @pytest.mark.parametrize("state", list(ActivityState))
 @pytest.mark.parametrize("wanted", list(Lasting))
 @pytest.mark.parametrize("verdict", [Verdict.GIVEN, Verdict.DENIED])
@@ -132,6 +145,22 @@ async def test_a_decision_counts_for_a_call_that_waits_for_one_and_lasts_as_long
     lasts = wanted if verdict is Verdict.GIVEN and wanted in offers else Lasting.ONCE
     at = FakeClock().now
     assert told == ([ApprovalAnswered(at=at, call="c", verdict=verdict, by="ada", lasts=lasts)] if counts else [])
+
+
+async def test_who_agrees_for_good_while_somebody_else_says_no_is_not_told_that_the_call_runs() -> None:
+    activity = SimpleNamespace(state=ActivityState.APPROVAL, offers=tuple(Lasting), name="send", arguments="{}")
+    turn = SimpleNamespace(round=SimpleNamespace(activity=gives(activity)))
+    first = SimpleNamespace(inbound=said_by("ada", ChatKind.PRIVATE))
+    running_: Any = SimpleNamespace(driver=SimpleNamespace(turn=turn, tell=gives(True)), messages=(first,))
+
+    class Book:
+        async def keep(self, *_: object) -> None:
+            activity.state = ActivityState.NOT_RUN
+
+    async with running() as world:
+        made = replace(stopping(world, Noted(), Book()), queues=cast("Any", SimpleNamespace(turn_in=gives(running_))))
+        key = SessionKey("api", "", "a")
+        assert not await made.approve(key, "t", "c", Verdict.GIVEN, "ada", Lasting.ALWAYS)
 
 
 # ---------------------------------------------------------------------- what was agreed to for longer

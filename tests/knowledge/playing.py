@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from agent_core.driver.modelcalls import hurried
 from agent_core.failures.exits import Exit, ExitCode
 from agent_core.failures.known import Known, KnownIncident, KnownStall
 from agent_core.failures.remedies import Failure, Remedy
@@ -136,7 +135,7 @@ def play(script: Script, known: Known) -> Played:
                     messages = request_messages("sys", [], turn, effect)
                     refused += objections(messages)
                     offered = WRITE not in turn.withheld
-                    events += upstream.reply(effect, messages, offered=offered, hurried=hurried(turn), now=now)
+                    events += upstream.reply(effect, messages, offered=offered, hurried=turn.hurried, now=now)
                 case RunTool():
                     chars = written(effect.arguments)
                     steps.append(taken(chars))

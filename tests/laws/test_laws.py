@@ -142,6 +142,13 @@ def test_epochs_of_a_journal_only_rise_and_never_beyond_the_conversations(epochs
     assert broken == (epochs != sorted(epochs) or max(epochs) > SESSION.epoch)
 
 
+@given(st.integers(0, 9), st.sampled_from([SESSION.session, "s_2"]))
+def test_what_a_turn_shows_in_another_conversation_is_of_that_ones_epoch(epoch: int, session: str) -> None:
+    row = DeliveryRow("telegram/1/2/", "t_1", "text0", 0, 1, b"{}", "h", "telegram/1/2/t_1/text0/0")
+    seen = open_turn(parts=(KeptPart(1, session, epoch, row),))
+    assert (Law.EPOCH in laws(seen)) == (session == SESSION.session and epoch > SESSION.epoch)
+
+
 @given(st.permutations(range(5)), st.integers(0, 4))
 def test_a_journal_without_a_row_or_with_two_in_each_others_place_has_a_hole(order: list[int], missing: int) -> None:
     rows = [KeptRow(row_id(1, n), 4, JournalRow(n, "TurnOpened", b"{}", NOW)) for n in order if n != missing]

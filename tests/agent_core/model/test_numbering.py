@@ -236,6 +236,7 @@ def test_calls_are_read_as_they_were_meant_whatever_order_their_pieces_have_and_
     [
         ("stop", "MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"), ("stop", "max_tokens", "max_tokens"),
         ("stop", "end_turn", "stop"), ("length", "stop", "length"), ("", "SAFETY", "SAFETY"), ("tool_calls", "", "tool_calls"),
+        ("tool_calls", "MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"), ("tool_calls", "tool_use", "tool_calls"),
     ],
 )  # fmt: skip
 def test_of_two_words_for_the_end_the_one_that_says_more_counts(said: str, native: str, reason: str) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from agent_core.jsonvalue import Json
+from agent_core.workers.wire import frame
 
 
 def echo(request: dict[str, Json], blob: bytes) -> Json:
@@ -91,3 +92,23 @@ def write(request: dict[str, Json], blob: bytes) -> Json:
     except OSError as error:
         return error.strerror
     return "written"
+
+
+def lie(request: dict[str, Json], blob: bytes) -> Json:
+    """As one whose worker a page has taken over: it fails in a way that there is not."""
+    return _answered(frame({"failed": "otherwise", "error": "x" * 500}))
+
+
+def mumble(request: dict[str, Json], blob: bytes) -> Json:
+    """It says neither that it is done nor that it failed."""
+    return _answered(frame({}))
+
+
+def _answered(said: bytes) -> Json:
+    for descriptor in range(3, 20):
+        try:
+            os.write(descriptor, said)
+        except OSError:
+            continue
+    time.sleep(60)
+    return None

@@ -87,6 +87,21 @@ async def test_a_worker_has_no_file_no_secret_and_no_socket_of_the_gateway(
     assert seen["memory"] == [512 * 1024 * 1024] * 2
 
 
+async def test_of_those_who_wait_so_many_are_let_in_as_there_are_workers_and_no_more(monkeypatch: pytest.MonkeyPatch):
+    at_work: list[int] = []
+
+    async def works(workers: Workers, *_: object) -> Json:
+        at_work.append(len(workers._owners))
+        await asyncio.sleep(0)
+        return None
+
+    monkeypatch.setattr(Workers, "_run", works)
+    workers = Workers(2)
+    await asyncio.wait_for(asyncio.gather(*(workers.run(job("echo"), {}) for _ in range(9))), 5)
+    assert (len(at_work), max(at_work)) == (9, 2)
+    await workers.aclose()
+
+
 @pytest.mark.parametrize(
     ("bad", "seconds", "answer_bytes", "expected"),
     [
@@ -102,6 +117,8 @@ async def test_a_worker_has_no_file_no_secret_and_no_socket_of_the_gateway(
         ("unsayable", 20, 1000, WorkerTrouble.BUG),
         ("missing", 20, 1000, WorkerTrouble.BUG),
         ("babble", 20, 1000, WorkerTrouble.SIZE),
+        ("lie", 20, 1000, WorkerTrouble.BUG),
+        ("mumble", 20, 1000, WorkerTrouble.BUG),
     ],
 )
 async def test_a_bad_job_fails_alone_and_the_next_one_has_a_fresh_worker(
