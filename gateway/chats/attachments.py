@@ -30,6 +30,7 @@ from agent_core.text.tongue import clause, known_sentence, speak
 from agent_core.tools.base import UNLIMITED, NoRoom, Purse, Space
 from agent_core.tools.files.workspace import MAX_NAME_BYTES, PathRefused, made, put_new
 from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, part_of, parts_of, quoted
+from gateway.delivery.calls import UPLOAD_SECONDS, called
 from gateway.limits.quotas import Quotas
 
 log = structlog.get_logger("chat")
@@ -134,7 +135,7 @@ class Attachments:
     async def _fetch(port: ChatPort, one: Attachment) -> bytes:
         for attempt in range(TRIES):
             try:
-                return await port.fetch(one.ref, FILE_BYTES)
+                return await called(port.fetch(one.ref, FILE_BYTES), "the platform", UPLOAD_SECONDS)
             except CallFailed as error:
                 if error.fate is Fate.REFUSED or attempt == TRIES - 1:
                     raise

@@ -107,8 +107,12 @@ class SurfaceTroubles:
         said = WantedPart(
             name, 0, Content(ContentKind.ASIDE, Styled(words), language=part.content.language), final=True
         )
-        await ledger.records.put(owner, ledger.propose(origin, owner, [said]))
-        ledger.release(origin)
+        rows, stored = ledger.propose(origin, owner, [said]), False
+        try:
+            await ledger.records.put(owner, rows)
+            stored = True
+        finally:  # what could not be stored is said all the same: it is stored before it is sent
+            ledger.release(origin, stored=stored)
 
 
 def _not_sent_words(content: Content, error: CallFailed) -> str:

@@ -47,7 +47,7 @@ async def gives_nothing(_: str) -> None:
 class Port:
     """A platform whose files come after so many failures."""
 
-    def __init__(self, *fails: CallFailed) -> None:
+    def __init__(self, *fails: Exception) -> None:
         self.fails, self.asked = [*fails], 0
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
@@ -69,12 +69,14 @@ REFUSED = CallFailed(Fate.REFUSED, "gone", cause=Cause.FILE)
         ([], 1, True),
         ([SLOW], 2, True),
         ([SLOW] * TRIES, TRIES, False),
+        ([KeyError("size")], 2, True),
+        ([KeyError("size")] * TRIES, TRIES, False),
         ([REFUSED], 1, False),
         ([SLOW, REFUSED], 2, False),
     ],
 )
 async def test_what_a_platform_refuses_is_not_asked_for_again_and_what_it_fails_at_is(
-    monkeypatch: pytest.MonkeyPatch, fails: list[CallFailed], asked: int, *, comes: bool
+    monkeypatch: pytest.MonkeyPatch, fails: list[Exception], asked: int, *, comes: bool
 ) -> None:
     async def sleep(_: float) -> None:
         """Nobody waits here."""

@@ -12,6 +12,7 @@ from adapters.contract.chat import CallFailed, Cause, ChatAddress, Content, Cont
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import Part
 from adapters.text.styled import Styled
+from agent_core.store.errors import StorageUnavailable
 from gateway.delivery.ledger import Ledger
 from gateway.delivery.troubles import BLOCKED_CAUSES, MOST, SurfaceTroubles
 from tests.gateway.test_sender import CHAT, ME, Paper
@@ -104,3 +105,14 @@ async def test_of_chats_with_trouble_so_many_are_known_the_latest() -> None:
     for number in range(MOST + 3):
         troubles.note(f"s{number}", Cause.BLOCKED, "words")
     assert list(troubles.known) == [f"s{number}" for number in range(3, MOST + 3)]
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_what_is_missed_is_said_also_where_the_storage_was_away_when_it_was_to_be_noted(*, later: bool) -> None:
+    chat = Chat()
+    if later:  # the chat takes nothing first, and then something
+        await chat.refuses(chat.part(), Cause.BLOCKED)
+    chat.paper.away = True
+    with pytest.raises(StorageUnavailable):
+        await (chat.troubles.back(chat.ledger) if later else chat.refuses(chat.part(), Cause.OTHER))
+    assert [part.row.origin for part in chat.ledger.ready() if "!failed" in part.row.origin] == chat.notices != []
