@@ -305,3 +305,28 @@ def test_what_comes_again_stays_in_the_conversation_in_which_it_was_when_it_came
     )
     there = World().arrivals._session(own, origin, row)
     assert there == (then if stored == "readable" and kind is ChatKind.PRIVATE else own)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (message("Hello."), "Hello."),
+        (message("in 5 minutes tea", command="remind"), "/remind in 5 minutes tea"),
+        (message("", command="stop"), "/stop"),
+        (message("all", command="stop", typed="!stop all"), "!stop all"),
+    ],
+)
+async def test_what_waits_says_all_that_its_person_wrote_there_last_also_where_that_looks_like_a_command(
+    edit: ChatMessage, words: str
+) -> None:
+    """It was taken as words, and a command that stands in an edit is not carried out."""
+    world, reworded = World(), list[Any]()
+
+    async def taken(inbound: FromChat, stored: object) -> None:
+        assert stored is world.known
+        reworded.append(inbound.input[0].content)
+
+    world.known = SimpleNamespace(body=b"")
+    cast("Any", world.arrivals)._messages.edit = taken
+    await world.arrivals.receive(replace(edit, edited=True), CURSOR)
+    assert (reworded, world.done) == ([words], ["confirmed"])

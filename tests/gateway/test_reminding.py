@@ -52,7 +52,8 @@ def test_what_comes_again() -> None:
 def test_what_is_no_reminder() -> None:
     assert meaning("", NOW, "UTC") == meaning("list", NOW, "UTC") == ShowAll()
     assert meaning("cancel 3", NOW, "UTC") == Cancel(3)
-    assert meaning("cancel all", NOW, "UTC") == Cancel(0)
+    assert meaning("cancel all", NOW, "UTC") == Cancel(None)
+    assert meaning("cancel 0", NOW, "UTC") == Cancel(0), "a number that none has: nobody means all by it"
 
 
 @pytest.mark.parametrize(
