@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
+from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
 from agent_core.failures.exits import ExitCode
@@ -30,6 +31,8 @@ from gateway.sharing.portion import Far, Portion
 
 STOP_SECONDS = 15.0
 """How long a stop may take until it is answered."""
+TAKEN_UP_SECONDS = 10.0
+"""How long somebody waits until what an earlier process left in a conversation is taken up: then it is known what runs there."""
 
 
 async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False) -> StopOutcome:
@@ -69,10 +72,27 @@ class TurnStopping:
         """Whoever asked may decide."""
         return bool({ASKER, ANYONE} & set(self.approvers))
 
+    async def taken_up(self, key: str) -> None:
+        """Return when all that an earlier process left in a conversation of ours is in its queue, or when that takes too long."""
+        queue = self.queues.known(key)
+        if queue is None or not queue.blocked:
+            return
+        bell, loop = Bell(), asyncio.get_running_loop()
+        until = loop.time() + TAKEN_UP_SECONDS
+        queue.watchers.append(bell)
+        try:
+            while queue.blocked and (left := until - loop.time()) > 0:
+                await bell.wait(left)
+        finally:
+            queue.watchers.remove(bell)
+            bell.close()
+            self.queues.release(queue)
+
     async def stop(self, key: SessionKey) -> StopOutcome:
         """See `adapters.contract.base.Gateway.stop`."""
         if (far := self._far(key.text())) is not None:
             return await far.stop(key.text())
+        await self.taken_up(key.text())
         queue = self.queues.known(key.text())
         if queue is None or (queue.running is None and not queue.waiting):
             return StopOutcome(stopped=False, words=speak("Nothing is running here."))

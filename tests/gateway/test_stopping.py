@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from agent_core.turn.state import ActivityState, ConsentGiven
 from gateway.delivery.chatside import Dropping
 from gateway.queues.queue import Running
 from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
+from gateway.sessions import stopping as stops
 from gateway.sessions.stopping import TurnStopping
 from gateway.sharing.portion import Portion
 from tests.agent_core.turns import gives
@@ -107,6 +109,32 @@ async def test_a_stop_of_a_turn_that_was_taken_up_waits_for_no_place(*, all_of_i
         await (made.stop(key) if all_of_it else made.stop_message(Ticket(2, key.text(), duplicate=False)))
         await world.until(lambda: [2] in world.ran)
         waits.may_end.set()
+
+
+@pytest.mark.parametrize("comes", [False, True])
+async def test_a_stop_means_what_an_earlier_process_left_as_soon_as_it_is_taken_up(
+    monkeypatch: pytest.MonkeyPatch, *, comes: bool
+) -> None:
+    """Until then nothing runs here, and nobody knows yet what does: a person who writes while a gateway is gone writes to the next one."""
+    monkeypatch.setattr(stops, "TAKEN_UP_SECONDS", 5.0 if comes else 0.05)
+    key = SessionKey("api", "", "b")
+    async with running() as world:
+        queue = world.queue(key.text(), blocked=True)
+        stopped = asyncio.create_task(stopping(world, Noted()).stop(key))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not stopped.done()
+        left = Driver(world, [message("b", 2)])
+        if comes:
+            seen = SimpleNamespace(subscribe=gives(None), unsubscribe=gives(None), current_view=gives(None))
+            left.seen, left.over = seen, True  # type: ignore[attr-defined]
+            cast("Any", left.turn).exit = None
+            queue.running = Running(cast("Any", left), (message("b", 2),))
+            world.runner.unblock(queue)
+        outcome = await stopped
+        assert ("Nothing is running" in outcome.words) is not comes
+        assert queue.watchers == []
+        left.may_end.set()
 
 
 @pytest.mark.parametrize("state", list(ActivityState))
