@@ -19,8 +19,8 @@ from agent_core.turn.events import ApprovalAnswered, Verdict
 from agent_core.turn.state import ActivityState, ConsentGiven
 from gateway.delivery.chatside import Dropping
 from gateway.queues.queue import Running
-from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
 from gateway.sessions import stopping as stops
+from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
 from gateway.sessions.stopping import TurnStopping
 from gateway.sharing.portion import Portion
 from tests.agent_core.turns import gives
