@@ -770,5 +770,5 @@ async def test_what_a_chat_did_not_take_is_missed_there_once_and_by_the_first_of
     assert rows == [], "nothing can be said there"
     assert told[0].row.origin == "t0"
     for _ in range(2):
-        await troubles.back(ledger)
+        await troubles.back(ledger, ME)
     assert [row.origin for row in rows] == ["t1!failed.b.0"]
