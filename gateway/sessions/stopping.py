@@ -106,6 +106,9 @@ class TurnStopping:
         queue = self.queues.of(ticket.session)
         if queue is None and (key := await self._far_key(ticket)) and (far := self._far(key)) is not None:
             return await far.stop_message(key, ticket)
+        if queue is not None:
+            await self.taken_up(queue.key)
+            queue = self.queues.of(ticket.session)
         if queue is None:
             return StopOutcome(stopped=False, words=speak("Nothing is running for this message."))
         running = queue.running
@@ -169,6 +172,7 @@ class TurnStopping:
         """See `adapters.contract.base.Gateway.approve`."""
         if (far := self._far(key.text())) is not None:
             return await far.approve(key.text(), turn, call, verdict, by, lasts)
+        await self.taken_up(key.text())
         running = self.queues.turn_in(key.text(), turn) if turn else None
         if running is None:
             return False
@@ -203,5 +207,6 @@ class TurnStopping:
         """See `adapters.contract.base.Gateway.answer`."""
         if (far := self._far(key.text())) is not None:
             return await far.answer(key.text(), turn, call, words, by)
+        await self.taken_up(key.text())
         running = self.queues.turn_in(key.text(), turn)
         return await running.driver.answer(call, words, by) if running is not None else None

@@ -11,11 +11,20 @@ from typing import Any, cast
 import pytest
 
 from adapters.contract.base import FromChat, SessionKey
-from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
+from adapters.contract.chat import (
+    Attachment,
+    AttachmentKind,
+    ChatAddress,
+    ChatKind,
+    ChatMessage,
+    ChatOrigin,
+    ChatPerson,
+    Raw,
+)
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.messages import InputMessage
 from agent_core.store.store import StorageUnavailable
-from gateway.chats.arrival import AGAIN_SECONDS, EDITED_MS, Arrivals, move_chat
+from gateway.chats.arrival import AGAIN_SECONDS, EDITED_MS, MARK, Arrivals, move_chat, storable
 from gateway.people.access import PersonStanding
 from gateway.people.routing import GroupRules
 from gateway.queues import inbox
@@ -150,6 +159,31 @@ async def test_a_chat_is_told_once_of_an_outage_and_of_the_next_one_when_that_ha
         world.away = False
         await world.arrivals.receive(message(), CURSOR)
         world.said.clear()
+
+
+async def test_a_chat_is_not_told_of_each_outage_where_one_follows_the_other() -> None:
+    world = World()
+    for seconds, told in ((0.0, 1), (1.0, 1), (AGAIN_SECONDS - 2.0, 1), (1.5, 2)):
+        world.clock.now += round(seconds * 1000)
+        world.away = True
+        with pytest.raises(NotAccepted):
+            await world.arrivals.receive(message(), CURSOR)
+        world.away = False
+        await world.arrivals.receive(message(), CURSOR)
+        assert len(world.said) == told
+
+
+def test_whatever_of_a_message_others_have_written_can_be_stored() -> None:
+    odd = "a\ud800\x00b"
+    person = ChatPerson(odd, odd, odd)
+    files = (Attachment(AttachmentKind.FILE, odd, odd, odd),)
+    origin = ChatOrigin(ChatAddress("slack", "1", odd, odd), ChatKind.GROUP, person, odd, files, odd, root=odd)
+    made = storable(ChatMessage(origin=origin, key=odd, text=odd, command=odd, typed=odd))
+    said = repr(made)
+    assert ("\\ud800" in said, "\\x00" in said) == (False, False)
+    assert said.count(f"a{MARK}{MARK}b") == repr(
+        ChatMessage(origin=origin, key=odd, text=odd, command=odd, typed=odd)
+    ).count("a\\ud800\\x00b")
 
 
 async def test_nothing_is_confirmed_that_could_not_be_stored() -> None:

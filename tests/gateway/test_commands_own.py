@@ -167,6 +167,21 @@ async def test_files_are_shown_and_deleted_and_their_room_is_counted_anew(
     assert told.endswith("counted 1 times"), "before it is said how much there is"
 
 
+async def test_a_folder_goes_with_the_last_file_in_it(tmp_path: Path) -> None:
+    """It counts, and is of no use to anybody."""
+    (tmp_path / "deep" / "deeper").mkdir(parents=True)
+    for name in ("deep/a.txt", "deep/deeper/b.txt"):
+        (tmp_path / name).write_text("x")
+
+    async def lines(*_: object) -> tuple[str, ...]:
+        return ()
+
+    quotas: Any = SimpleNamespace(workspace=gives(tmp_path), changed=gives(None), files_of=gives(0), lines=lines)
+    for name, left in (("deep/deeper/b.txt", ["deep", "deep/a.txt"]), ("deep/a.txt", [])):
+        await files_command(quotas)(request("files", f"delete {name}"))
+        assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == left
+
+
 async def test_what_could_not_be_deleted_is_not_said_to_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

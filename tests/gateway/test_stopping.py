@@ -111,16 +111,19 @@ async def test_a_stop_of_a_turn_that_was_taken_up_waits_for_no_place(*, all_of_i
         waits.may_end.set()
 
 
+@pytest.mark.parametrize("all_of_it", [False, True])
 @pytest.mark.parametrize("comes", [False, True])
 async def test_a_stop_means_what_an_earlier_process_left_as_soon_as_it_is_taken_up(
-    monkeypatch: pytest.MonkeyPatch, *, comes: bool
+    monkeypatch: pytest.MonkeyPatch, *, comes: bool, all_of_it: bool
 ) -> None:
     """Until then nothing runs here, and nobody knows yet what does: a person who writes while a gateway is gone writes to the next one."""
     monkeypatch.setattr(stops, "TAKEN_UP_SECONDS", 5.0 if comes else 0.05)
     key = SessionKey("api", "", "b")
     async with running() as world:
         queue = world.queue(key.text(), blocked=True)
-        stopped = asyncio.create_task(stopping(world, Noted()).stop(key))
+        made = stopping(world, Noted())
+        wanted = made.stop(key) if all_of_it else made.stop_message(Ticket(2, key.text(), duplicate=False))
+        stopped = asyncio.create_task(wanted)
         for _ in range(5):
             await asyncio.sleep(0)
         assert not stopped.done()
@@ -135,6 +138,25 @@ async def test_a_stop_means_what_an_earlier_process_left_as_soon_as_it_is_taken_
         assert ("Nothing is running" in outcome.words) is not comes
         assert queue.watchers == []
         left.may_end.set()
+
+
+@pytest.mark.parametrize("wanted", ["approve", "answer"])
+async def test_a_decision_of_what_an_earlier_process_left_waits_until_that_is_taken_up(wanted: str) -> None:
+    key = SessionKey("api", "", "b")
+    async with running() as world:
+        queue = world.queue(key.text(), blocked=True)
+        made = stopping(world, Noted())
+        told = (
+            made.approve(key, "t", "c", Verdict.GIVEN, "ada")
+            if wanted == "approve"
+            else made.answer(key, "t", "c", "", "ada")
+        )
+        deciding = asyncio.ensure_future(told)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not deciding.done()
+        world.runner.unblock(queue)
+        assert not await deciding, "nothing was left"
 
 
 @pytest.mark.parametrize("state", list(ActivityState))
@@ -154,7 +176,8 @@ async def test_a_decision_counts_for_a_call_that_waits_for_one_and_lasts_as_long
     turn = SimpleNamespace(round=SimpleNamespace(activity=gives(activity)))
     running_: Any = SimpleNamespace(driver=SimpleNamespace(turn=turn, tell=tell), messages=())
     async with running() as world:
-        made = replace(stopping(world, Noted()), queues=cast("Any", SimpleNamespace(turn_in=gives(running_))))
+        queues = SimpleNamespace(turn_in=gives(running_), known=gives(None))
+        made = replace(stopping(world, Noted()), queues=cast("Any", queues))
         counts = await made.approve(SessionKey("api", "", "a"), "t", "c", verdict, "ada", wanted)
     assert counts == (state is ActivityState.APPROVAL)
     lasts = wanted if verdict is Verdict.GIVEN and wanted in offers else Lasting.ONCE
