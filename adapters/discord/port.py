@@ -207,6 +207,8 @@ class DiscordPort(ChatPort):
         """The private chat with a person, and the id of the last message there (0 if there is none)."""
         if self.client is None:
             raise CallFailed(Fate.NOT_SENT, refusing.NOT_CONNECTED.format(platform=NAME))
+        if not person.isdecimal():
+            raise CallFailed(Fate.REFUSED, f"{person!r} is no id of a person there", cause=Cause.NO_CHAT)
         opened: Any = self.client.http.start_private_message(int(person))  # what the library says of it is a hope
         channel: object = await self.asked(opened)
         if not isinstance(channel, dict):

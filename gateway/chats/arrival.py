@@ -37,7 +37,7 @@ from gateway.commands.registry import TYPED, CommandSpec, menu
 from gateway.delivery.outbox import Outbox
 from gateway.people.access import PersonStanding
 from gateway.people.members import MemberRefused, Members, account_of
-from gateway.people.routing import Command, Ignore, WordsForAgent, meaning, session_of, spoken
+from gateway.people.routing import Command, Ignore, WordsForAgent, meaning, session_of, spoken, written
 from gateway.queues import inbox
 from gateway.queues.held import HeldMessage, held_words
 from gateway.queues.languages import Languages
@@ -343,7 +343,9 @@ class Arrivals:
             await members.directory.meet(own, origin)
             new = known is None and self._clock.now_ms() - message.said_at < EDITED_MS
             if message.edited and not new:
-                await self._messages.edit(inbound, known)
+                # It was taken as what it said first: a command that stands there now is not carried out, and is part of the words.
+                reworded, _ = self._inbound(message, WordsForAgent(written(message)), inbound.session)
+                await self._messages.edit(reworded, known)
                 await self._pass(inbound.account, cursor)
                 return
             held_already = known is not None and self._messages.held_command(known) is not None

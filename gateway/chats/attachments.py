@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +28,9 @@ from agent_core.rules.taint import ATTACHED
 from agent_core.text.shown import plain
 from agent_core.text.tongue import clause, known_sentence, speak
 from agent_core.tools.base import UNLIMITED, NoRoom, Purse, Space
-from agent_core.tools.files.workspace import PathRefused, made
+from agent_core.tools.files.workspace import MAX_NAME_BYTES, PathRefused, made, put_new
 from gateway.chats.readout import SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, part_of, parts_of, quoted
+from gateway.delivery.calls import UPLOAD_SECONDS, called
 from gateway.limits.quotas import Quotas
 
 log = structlog.get_logger("chat")
@@ -133,7 +135,7 @@ class Attachments:
     async def _fetch(port: ChatPort, one: Attachment) -> bytes:
         for attempt in range(TRIES):
             try:
-                return await port.fetch(one.ref, FILE_BYTES)
+                return await called(port.fetch(one.ref, FILE_BYTES), "the platform", UPLOAD_SECONDS)
             except CallFailed as error:
                 if error.fate is Fate.REFUSED or attempt == TRIES - 1:
                     raise
@@ -200,9 +202,10 @@ def _no_room(one: Attachment, words: str) -> TakenAttachment:
 
 
 def safe_name(name: str) -> str:
-    """A file name without anything that could lead elsewhere."""
+    """A file name without anything that could lead elsewhere, and so short that tools take it with a number and an ending more: they count bytes, of
+    which a letter has up to four."""
     plain = re.sub(r"[^\w.+ -]+", "_", Path(name).name).strip(". ")
-    return plain[-100:] or "file"
+    return plain[-100:].encode()[-(MAX_NAME_BYTES - len("-999.txt")) :].decode("utf-8", "ignore") or "file"
 
 
 async def put(workspace: Path, space: Space, name: str, data: bytes, text: bytes) -> tuple[str, str]:
@@ -219,7 +222,8 @@ async def put(workspace: Path, space: Space, name: str, data: bytes, text: bytes
 
 
 def save(workspace: Path, name: str, data: bytes) -> str:
-    """Write a new file, unless the same is there already, under whatever name; an existing one is never overwritten."""
+    """Write a new file, unless the same is there already, under whatever name; an existing one is never overwritten, nor what a link
+    there leads to."""
     try:
         made(workspace)
     except PathRefused as away:
@@ -233,9 +237,8 @@ def save(workspace: Path, name: str, data: bytes) -> str:
         stem, dot, ending = plain, "", ""
     for number in range(1, 1000):
         candidate = plain if number == 1 else f"{stem}-{number}{dot}{ending}"
-        path = workspace / candidate
-        if not path.exists():
-            path.write_bytes(data)
+        with suppress(FileExistsError):
+            put_new(workspace / candidate, data)
             return candidate
     raise OSError("too many files of one name")
 

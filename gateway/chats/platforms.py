@@ -170,7 +170,7 @@ async def platforms(
         handlers = _handlers(config, hub, members, messages, outbox, store, clock, zone, tasks, background)
         carrying = ChatCommands(
             handlers, store, outbox, clock, members.directory.pointed, more_due, hub.queues.forget_memory,
-            partial(_on_page, hub), languages,
+            partial(_on_page, hub), languages, hub.stopping.taken_up,
         )  # fmt: skip
         commands = CommandIntake(hub.accepting, members, carrying, clock)
         messages.open(commands)

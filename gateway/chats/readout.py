@@ -147,13 +147,14 @@ def _trouble_words(trouble: WorkerTrouble) -> str:
 
 
 def quoted(name: str, text: str, room: int, beside: str) -> str:
-    """As much of a file's text as the model reads at once: `room` characters; `beside` is where the rest is. Pure."""
+    """As much of a file's text as the model reads at once: `room` characters; `beside` is where the rest is, if it is kept. Pure."""
     clean = text.replace(GATEWAY_PREFIX, "(outspoken)").strip()
     if len(clean) <= room:
         return f"This is its text:\n{clean}\n(end of {name})"
     if room <= 0:
-        return f"Its text is in {beside}: read_file."
-    return f"It begins like this:\n{clean[:room]}\n(only the first {room} of {len(clean)} characters; all of it is in {beside}: read_file)"
+        return f"Its text is in {beside}: read_file." if beside else "Its text is left out: there is no room for it."
+    rest = f"; all of it is in {beside}: read_file" if beside else "; the rest is not kept"
+    return f"It begins like this:\n{clean[:room]}\n(only the first {room} of {len(clean)} characters{rest})"
 
 
 def part_of(found: Readout, name: str, data: bytes) -> Json:

@@ -212,13 +212,7 @@ class Scheduler:
             accepted, _ = await self._commands.take(inbound, command, claim=found)
             if accepted.duplicate:
                 raise Conflict(f"The occurrence {inbound.platform_key} is known already.")
-            log.info(
-                "schedule.claimed", schedule=row.schedule, outcome=claim.outcome.value, due=claim.due,
-                count=claim.count, late_seconds=round(happening.late_ms / 1000), inbox=accepted.inbox_id,
-            )  # fmt: skip
-            row = found.schedule
-            if self._aside.pop(row.schedule, None) is not None:
-                self._accepting.aside.schedules.pop(row.schedule, None)
+            row = self._claimed(found.schedule, happening, accepted.inbox_id)
 
     async def _settle_page(self, row: ScheduleRow) -> None:
         """The same where there is no chat: the conversation of a web page is told by a turn, which the page shows. Its key is the occurrence's,
@@ -243,10 +237,7 @@ class Scheduler:
             told = await self._on_page(plan.page, schedules.key_of(happening), title, words, otherwise)
             row = found.schedule if told else schedules.cancelled(row, now)
             await self._store.schedules.put(row)
-            log.info(
-                "schedule.claimed", schedule=row.schedule, outcome=claim.outcome.value, due=claim.due,
-                count=claim.count, late_seconds=round(happening.late_ms / 1000), inbox=0,
-            )  # fmt: skip
+            self._claimed(row, happening, 0)
             if not told:
                 return
 
@@ -258,10 +249,17 @@ class Scheduler:
         accepted, _ = await self._commands.take(said, command, claim=found)
         if accepted.duplicate:
             raise Conflict(f"The occurrence {said.platform_key} is known already.")
+        self._claimed(found.schedule, happening, accepted.inbox_id)
+
+    def _claimed(self, row: ScheduleRow, happening: Happening, inbox: int) -> ScheduleRow:
+        """The row as it is stored now, after a claim: whatever was said of it before, it can be read and written."""
         log.info(
             "schedule.claimed", schedule=row.schedule, outcome=happening.outcome.value, due=happening.due,
-            count=happening.count, late_seconds=round(happening.late_ms / 1000), inbox=accepted.inbox_id,
+            count=happening.count, late_seconds=round(happening.late_ms / 1000), inbox=inbox,
         )  # fmt: skip
+        if self._aside.pop(row.schedule, None) is not None:
+            self._accepting.aside.schedules.pop(row.schedule, None)
+        return row
 
     def _seen(self, row: ScheduleRow) -> tuple[int, int]:
         return row.rev, self._accepting.aside.damage.sounds

@@ -13,6 +13,7 @@ from adapters.platforms import platform_of
 from agent_core.store.store import Conflict, StoreError
 from gateway.chats.commandintake import CommandIntake
 from gateway.commands.posts import Post, encode_post, post_inbound
+from gateway.delivery.calls import called
 from gateway.delivery.outbox import Outbox
 from gateway.people.members import Members
 from gateway.people.routing import Command
@@ -63,7 +64,7 @@ class Where:
         address = ChatAddress(name, bot, chat, thread)
         person = self._person(account, chat)
         if person:
-            private = await self._outbox.port_of(address).private(person)
+            private = await called(self._outbox.port_of(address).private(person), name.capitalize())
             return ChatAddress(name, bot, private, thread)
         known = platform_of(address.platform)
         if known is not None and not re.fullmatch(known.chat_id, chat):

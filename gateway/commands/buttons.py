@@ -18,10 +18,11 @@ from agent_core.text.tongue import sentence, speak
 from agent_core.turn.events import Verdict
 from gateway.commands.carrying import CommandReply, Request
 from gateway.commands.conversation import ConversationCommands
-from gateway.commands.deciders import answering_refused, deciding_refused
+from gateway.commands.deciders import answering_refused, askers_of, deciding_refused
 from gateway.commands.messages import Messages
 from gateway.commands.telling import TellingCommands
-from gateway.queues.queue import SessionQueue
+from gateway.queues.queue import SessionQueue, readable
+from gateway.sessions.consents import ASKER, only_words
 from gateway.sessions.stopping import TurnStopping
 
 log = structlog.get_logger("chat")
@@ -59,19 +60,22 @@ class Buttons:
         turn, _, mark = rest.partition(":")
         if not await self._store.deliveries.shown(request.origin.address.text(), turn):
             return CommandReply(speak(FOREIGN_WORDS))
-        row = await self._store.turns.one(turn) if request.origin.kind is ChatKind.PRIVATE else None
-        if kind in ("continue", "retry") and row is not None and row.session != request.owner.session:
-            return CommandReply(speak(ELSEWHERE_WORDS))
+        row = await self._store.turns.one(turn) if kind in ("continue", "retry") else None
+        if (
+            row is not None
+            and row.session != request.owner.session
+            and (refusal := await self._not_theirs(request, turn))
+        ):
+            return CommandReply(refusal)
         match kind:
             case "continue":
                 # By the turn, not by the press: pressed twice, or by two people, it is one wish.
                 new = await self._messages.submit_or_hold(request.inbound, f"continue:{turn}", "continue", None)
                 return CommandReply("" if new else speak("That was decided already."))
             case "retry":
-                row = await self._store.turns.one(turn)
                 if row is not None and row.undone:
                     return CommandReply(speak("That was decided already."))
-                return await self._conversation.retry(request)
+                return await self._conversation.retry(request, row)
             case "why":
                 return await self._telling.story(turn, request)
             case "feedback":
@@ -87,6 +91,15 @@ class Buttons:
                 return await self._answer(request, turn, mark)
             case _:
                 return CommandReply(speak("This button is from another version of me and does nothing any more."))
+
+    async def _not_theirs(self, request: Request, turn: str) -> str:
+        """Why nothing can be done here about a turn of another conversation, in words; empty where its button is only older than the one of all."""
+        if request.origin.kind is ChatKind.PRIVATE:
+            return speak(ELSEWHERE_WORDS)
+        if not request.own.person:
+            return ""
+        asked = [waiting for _, waiting in readable(await self._store.inbox.inputs(turn))]
+        return only_words((ASKER,), [*askers_of(asked).values()])
 
     async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict, lasts: Lasting) -> CommandReply:
         queue = await self._queue_of_button(request, turn)

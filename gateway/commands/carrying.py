@@ -85,6 +85,10 @@ class CommandReply:
 Handler = Callable[[Request], Awaitable[CommandReply]]
 
 
+async def at_once(_key: str) -> None:
+    """Nothing is ever left there."""
+
+
 class ChatCommands:
     """Use it as an async context manager: its tasks are over when it is left."""
 
@@ -99,9 +103,10 @@ class ChatCommands:
         retold: Callable[[str], None],
         on_page: Callable[[Request, list[str], str], None],
         languages: Languages,
+        taken_up: Callable[[str], Awaitable[None]] = at_once,
     ) -> None:
         """`handlers` is asked for what carries out each command when one is given, `pointed` is told when it was stored what goes on in a chat, `scheduled` when schedules were, `retold` the key of a conversation of
-        which the model is told something else from now on, `on_page` what was said there and which turn it took back."""
+        which the model is told something else from now on, `on_page` what was said there and which turn it took back. `taken_up` waits, not for long, until it is known what an earlier process left in a conversation."""
         self._handlers = handlers
         self._store = store
         self._outbox = outbox
@@ -111,6 +116,7 @@ class ChatCommands:
         self._retold = retold
         self._on_page = on_page
         self._languages = languages
+        self._taken_up = taken_up
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self.in_hand = InHand[int, str]()
@@ -147,6 +153,8 @@ class ChatCommands:
         try:
             with suppress(StorageUnavailable):  # what is carried out asks it again, with patience
                 begin_speaking(await self._languages.of(request.inbound, request.owner.session))
+            if not request.command.own:
+                await self._taken_up(request.key)
             if not request.command.changes:
                 await self._carry_out(request)
                 return

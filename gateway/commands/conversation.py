@@ -121,13 +121,16 @@ class ConversationCommands:
     async def _new(self, request: Request) -> CommandReply:
         if request.visiting:
             return await self._leave(request)
+        key, words = f"new:{request.inbound.platform_key}", request.words
+        if words.strip() and await self._store.inbox.by_key(request.inbound.account, key) is not None:
+            # It was carried out before a death: what follows from these words stays.
+            return await begun_with(self._messages, request.inbound, key, words)
         await self._stopped(request)
         self._queues.forget_memory(request.key)
-        if request.words.strip():
+        if words.strip():
             # The conversation must have begun anew before these words are taken.
             await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
-            key = f"new:{request.inbound.platform_key}"
-            return await begun_with(self._messages, request.inbound, key, request.words)
+            return await begun_with(self._messages, request.inbound, key, words)
         return CommandReply(
             say(NEW_WORDS, speak("I no longer see what was said before.")),
             SessionChange(forget=True),
@@ -185,11 +188,12 @@ class ConversationCommands:
         elsewhere = isinstance(inbound, FromChat) and inbound.chat.address != request.origin.address
         return await drop_waiting(self._stopping, self._outbox, queue, message, STOPPED_THERE if elsewhere else "")
 
-    async def retry(self, request: Request) -> CommandReply:
+    async def retry(self, request: Request, named: TurnRow | None = None) -> CommandReply:
+        """Answer the last message once more, or that of the turn that a button names: what was said since stays."""
         queue = self._queues.known(request.key)
         if queue is not None and queue.running is not None:
             return CommandReply(speak("An answer is on its way. {/stop} it first, then {/retry}."))
-        turn = await self._last_turn(request)
+        turn = named or await self._last_turn(request)
         if turn is None:
             return CommandReply(speak("There is nothing to try again."))
         said = await self._said(request, turn.turn)

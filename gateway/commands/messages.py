@@ -109,8 +109,6 @@ class Messages:
                 return False
             if self._may_wait(inbound, refused):
                 return await self._hold_for_room(inbound, text, cursor, refused.code)
-            if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
-                return await self.take(without_files(inbound, str(refused)), text, cursor)
             await self.refuse(inbound, cursor, MemberRefused(refused.code.value, str(refused)))
             return True
         if ticket.duplicate and only_new:
@@ -128,7 +126,19 @@ class Messages:
             if crowded is not None and crowded.code is NotAcceptedCode.GATEWAY_FULL:
                 raise crowded
             raise full_here(self._queues.known(key), line)
-        return await self._accepting.accept(inbound, cursor=cursor, busy=busy, only_new=only_new)
+        return await self._accept(inbound, cursor, busy, only_new=only_new)
+
+    async def _accept(
+        self, inbound: FromChat, cursor: Cursor, busy: SessionPolicy | None, *, only_new: bool = False
+    ) -> Ticket:
+        """Into its queue; without its files, where the day has no room for them: their person reads why, and is answered what they said."""
+        try:
+            return await self._accepting.accept(inbound, cursor=cursor, busy=busy, only_new=only_new)
+        except NotAccepted as refused:
+            if only_new or refused.code is not NotAcceptedCode.QUOTA or not carried_bytes(inbound):
+                raise
+            inbound = without_files(inbound, str(refused))
+            return await self._accepting.accept(inbound, cursor=cursor, busy=busy)
 
     async def _unknown(self, inbound: FromChat) -> bool:
         return await self._store.inbox.by_key(inbound.account, inbound.platform_key) is None
@@ -158,7 +168,7 @@ class Messages:
             asked = replace(inbound, platform_key=key, input=(InputMessage(text, foreign=foreign),), digest="")
             return not (await self._accepting.accept(asked, busy=busy)).duplicate
         said = self._saying(inbound, key, text, foreign)
-        ticket = await self._accepting.accept(said, busy=busy)
+        ticket = await self._accept(said, None, busy)
         await self._met(said, ticket, None)
         return not ticket.duplicate
 

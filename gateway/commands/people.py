@@ -95,7 +95,7 @@ class PeopleCommands:
         me = account_in(request.origin)
         accounts = self._directory.joined(request.origin)
         wished = request.words.strip().rstrip(".")
-        if wished and not (wished.isdecimal() and 1 <= int(wished) <= len(accounts)):
+        if wished and not (wished.isdecimal() and len(wished) < 4 and 1 <= int(wished) <= len(accounts)):
             return CommandReply(
                 f"{accounts_words(accounts, me)}\n"
                 + speak("“{number}” is no number of this list.", number=shortened(wished, 20))

@@ -137,18 +137,18 @@ class TimedCommands:
             return CommandReply(speak("That time is over, so nothing is set."))
         return CommandReply(reminding.confirmed(number, row.next_at, rule, words, zone), schedules=(row,))
 
-    def _cancel(self, rows: list[ScheduleRow], number: int) -> CommandReply:
+    def _cancel(self, rows: list[ScheduleRow], number: int | None) -> CommandReply:
         now = self._clock.now_ms()
-        gone = [row for row in rows if not number or row.number == number]
+        gone = [row for row in rows if number is None or row.number == number]
         if not gone:
             return CommandReply(
                 speak("There is no reminder {number} here.", number=number)
-                if number
+                if number is not None
                 else speak("There are no reminders here.")
             )
         words = (
             speak("Reminder {number} is taken back.", number=number)
-            if number
+            if number is not None
             else speak_many("{count} reminder is taken back.", "{count} reminders are taken back.", len(gone))
         )
         return CommandReply(words, schedules=tuple(schedules.cancelled(row, now) for row in gone))

@@ -25,6 +25,7 @@ from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.text.tongue import known_sentence, sentence, speak, speaking, spoken_now
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
+from gateway.delivery.calls import called
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import PartHooks, Records, no_part_hooks, nothing_comes
 from gateway.delivery.owners import Owner, queue_origin
@@ -239,7 +240,7 @@ class Outbox:
         if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
             return
         try:
-            chat = await self.port_of(address).private(asker.person.id)
+            chat = await called(self.port_of(address).private(asker.person.id), address.platform.capitalize())
         except CallFailed as failure:
             log.info("delivery.nobody_told", chat=address.text(), words=failure.words)
             return

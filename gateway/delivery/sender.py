@@ -216,7 +216,8 @@ class Sender:
     async def _keep_sent(self, part: Part) -> None:
         await self._ledger.keep(part)
         self.receipt(part)
-        await self._shared.troubles.back(self._ledger)
+        if (owner := self._ledger.owners.get(part.row.origin)) is not None:  # the chat may have another id by now
+            await self._shared.troubles.back(self._ledger, owner)
 
     def receipt(self, part: Part) -> None:
         """Say that a part was sent that will not change any more; a status, which comes and goes, has no receipt."""

@@ -63,10 +63,17 @@ class SurfaceTroubles:
         """Something was delivered there."""
         self.known.pop(surface, None)
 
-    async def back(self, ledger: Ledger) -> None:
-        """A surface has taken something: what of an answer was refused there before is missed in words."""
-        if unsaid := self._unsaid.pop(ledger.surface, None):
-            await self._say_so(ledger, *unsaid)
+    async def back(self, ledger: Ledger, owner: Owner) -> None:
+        """A surface has taken something of this owner's: what of an answer was refused there before is missed in words, by who has its conversation now."""
+        if (unsaid := self._unsaid.get(ledger.surface)) is None:
+            return
+        was, part, error = unsaid
+        if owner.session != was.session:
+            if was not in ledger.owners.values():
+                return  # nobody knows whether it is ours still: its own conversation says it, as soon as it says something
+            owner = was
+        del self._unsaid[ledger.surface]
+        await self._say_so(ledger, owner, part, error)
 
     async def given_up(self, address: ChatAddress, ledger: Ledger, part: Part, error: CallFailed) -> None:
         """A part was refused for good. What was only on its way is tried once more as it is at the end."""
@@ -107,8 +114,12 @@ class SurfaceTroubles:
         said = WantedPart(
             name, 0, Content(ContentKind.ASIDE, Styled(words), language=part.content.language), final=True
         )
-        await ledger.records.put(owner, ledger.propose(origin, owner, [said]))
-        ledger.release(origin)
+        rows, stored = ledger.propose(origin, owner, [said]), False
+        try:
+            await ledger.records.put(owner, rows)
+            stored = True
+        finally:  # what could not be stored is said all the same: it is stored before it is sent
+            ledger.release(origin, stored=stored)
 
 
 def _not_sent_words(content: Content, error: CallFailed) -> str:

@@ -70,8 +70,10 @@ REFUSED_REQUEST = "refused:"
 LATEST = 50_000
 """So many of the latest messages are looked through where no index leads to an id."""
 RECENT_TURNS = 8
-FOLLOWED = ("retry:{}:0", "continue:{}", "queue:{}", "steer:{}", "hold:{}")
+FOLLOWED = ("retry:{}:0", "redo:{}:0", "new:{}", "queue:{}", "steer:{}", "hold:{}")
 """Under which keys words that a command or a button stands for are stored as a message of their own."""
+PRESSED = ("/press", "continue:")
+"""How a press begins whose words are stored under its turn: pressed twice it is one wish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,16 @@ def _occasion(row: InboxRow, said: str) -> Occasion | None:
         count=count if isinstance(count, int) else 1,
         late_ms=late if isinstance(late, int) else 0,
     )
+
+
+def _followed(row: InboxRow) -> list[str]:
+    """The keys under which what a command led to is stored."""
+    keys = [form.format(row.platform_key) for form in FOLLOWED]
+    keys.append(row.platform_key.replace(OCCURRED, PROMPTED, 1))
+    command, _, pressed = _said(_table(_loads(row.body))).partition(" ")
+    if (command, pressed[: len(PRESSED[1])]) == PRESSED:
+        keys.append(":".join(pressed.split(":")[:2]))
+    return keys
 
 
 def chat_of(row: InboxRow) -> tuple[str, ...]:
@@ -290,9 +302,7 @@ class Explainer:
             return replace(made, also=[f"it came of message {one.id}" for one in occurred])
         if row.lane != COMMANDS:
             return made
-        keys = [form.format(row.platform_key) for form in FOLLOWED]
-        keys.append(row.platform_key.replace(OCCURRED, PROMPTED, 1))
-        later = [one for one in await self._reads.inbox.by_keys(row.account, keys) if one.id != row.id]
+        later = [one for one in await self._reads.inbox.by_keys(row.account, _followed(row)) if one.id != row.id]
         return replace(made, also=[f"it led to message {one.id}" for one in later])
 
     async def _turn_of(self, row: InboxRow) -> TurnRow | None:

@@ -7,7 +7,7 @@ what flaps is told like what lasts. Whatever is to be told at one look is one me
 Laws (tests/gateway/test_alerts.py). In any hour there are at most `per_hour` messages. Two openings of one key lie at least `again_ms`
 apart. A key is told as over at most once for each opening, and never without one. Nothing is told while nothing can be stored: what
 began and ended meanwhile is told afterwards, with its times. What lasts is told as soon as there is room. What there was no room for
-until it was over is counted.
+until it was over is counted. A clock that is put back keeps nobody from hearing for longer than an hour.
 """
 
 from __future__ import annotations
@@ -165,6 +165,7 @@ class AlertMemory:
 
 def looked(memory: AlertMemory, now_wrong: Sequence[Condition], now: int, rules: AlertRules) -> AlertMemory:
     """What is wrong at a look, put into the memory. Call `due` next."""
+    memory = _not_ahead(memory, now)
     episodes = dict(memory.episodes)
     for condition in now_wrong:
         known = episodes.get(condition.key)
@@ -175,6 +176,23 @@ def looked(memory: AlertMemory, now_wrong: Sequence[Condition], now: int, rules:
     said = tuple(at for at in memory.said if now - at < HOUR_MS)
     opened = {key: at for key, at in memory.opened.items() if now - at < rules.again_ms or key in episodes}
     return replace(memory, episodes=episodes, said=said, opened=opened)
+
+
+def _not_ahead(memory: AlertMemory, now: int) -> AlertMemory:
+    """The memory where the clock was put back: what happened at times that are still to come happened just now."""
+    times = [*memory.said, *memory.opened.values()]
+    times += [at for one in memory.episodes.values() for at in (one.since, one.seen_at, one.told_at, one.opened_at)]
+    if max(times, default=now) <= now:
+        return memory
+    episodes = {
+        key: replace(
+            one, since=min(one.since, now), seen_at=min(one.seen_at, now), told_at=min(one.told_at, now),
+            opened_at=min(one.opened_at, now),
+        )
+        for key, one in memory.episodes.items()
+    }  # fmt: skip
+    opened = {key: min(at, now) for key, at in memory.opened.items()}
+    return replace(memory, episodes=episodes, opened=opened, said=tuple(min(at, now) for at in memory.said))
 
 
 def due(memory: AlertMemory, now: int, rules: AlertRules, *, can_tell: bool) -> tuple[AlertMemory, Message | None]:

@@ -91,9 +91,12 @@ class Members:
 
     async def open(self) -> None:
         """Learn who is known."""
+        await self._read()
+        await self.directory.open()
+
+    async def _read(self) -> None:
         for row in await read_now(self._store.people.all, lambda: self._puts):
             self._know(row)
-        await self.directory.open()
 
     def _know(self, row: PersonRow) -> None:
         who = row.account, row.person
@@ -104,8 +107,10 @@ class Members:
 
     async def learn(self) -> None:
         """The same again, where others may have changed it. Whoever may not talk any more is cut off here as well."""
-        await self.open()
-        await self._cut(await self.directory.refresh())
+        await self._read()
+        parted = await self.directory.refresh()  # while it is known what went on where: in the store it does no more
+        await self.directory.open()
+        await self._cut(parted)
 
     # ------------------------------------------------------------------ accounts
 

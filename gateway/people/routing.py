@@ -59,7 +59,7 @@ def meaning(message: ChatMessage, rules: GroupRules, commands: Collection[str], 
     if message.command in commands:
         addressed = message.for_us or message.origin.kind is ChatKind.PRIVATE or rules.respond is not RespondWhen.NEVER
         return Command(message.command, message.text) if addressed else Ignore("the bot is silent in this group")
-    text = (message.typed or f"/{message.command} {message.text}".strip()) if message.command else message.text
+    text = written(message)
     if message.origin.kind is ChatKind.PRIVATE:
         return WordsForAgent(text)
     if rules.respond is RespondWhen.NEVER:
@@ -68,6 +68,11 @@ def meaning(message: ChatMessage, rules: GroupRules, commands: Collection[str], 
     if rules.respond is RespondWhen.ALWAYS or message.for_us or message.reply_to_us or in_thread:
         return WordsForAgent(text)
     return Ignore("it was not meant for the bot")
+
+
+def written(message: ChatMessage) -> str:
+    """All that its person wrote, a command's name as well."""
+    return (message.typed or f"/{message.command} {message.text}".strip()) if message.command else message.text
 
 
 def session_of(origin: ChatOrigin, rules: GroupRules) -> SessionKey:

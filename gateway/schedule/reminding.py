@@ -62,9 +62,9 @@ class ShowAll:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """They want to take one back; 0: all."""
+    """They want to take one back; None: all."""
 
-    number: int
+    number: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def meaning(text: str, now: int, zone: str) -> Meaning:
     if said.lower() in ("", "list", "show"):
         return ShowAll()
     if found := _CANCEL.fullmatch(said):
-        return Cancel(int(found["number"]) if found["number"] else 0)
+        return Cancel(int(found["number"]) if found["number"] else None)
     said = re.sub(r"^me\s+", "", said, flags=re.IGNORECASE)
     try:
         reminder = _reminder(said, now, zone)

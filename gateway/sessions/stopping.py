@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from adapters.contract.base import SessionKey, StopOutcome, Ticket
+from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
 from agent_core.failures.exits import ExitCode
@@ -31,6 +32,8 @@ from gateway.sharing.portion import Far, Portion
 
 STOP_SECONDS = 15.0
 """How long a stop may take until it is answered."""
+TAKEN_UP_SECONDS = 10.0
+"""How long somebody waits until what an earlier process left in a conversation is taken up: then it is known what runs there."""
 
 
 async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False) -> StopOutcome:
@@ -74,10 +77,27 @@ class TurnStopping:
         """Whoever asked may decide."""
         return bool({ASKER, ANYONE} & set(self.approvers))
 
+    async def taken_up(self, key: str) -> None:
+        """Return when all that an earlier process left in a conversation of ours is in its queue, or when that takes too long."""
+        queue = self.queues.known(key)
+        if queue is None or not queue.blocked:
+            return
+        bell, loop = Bell(), asyncio.get_running_loop()
+        until = loop.time() + TAKEN_UP_SECONDS
+        queue.watchers.append(bell)
+        try:
+            while queue.blocked and (left := until - loop.time()) > 0:
+                await bell.wait(left)
+        finally:
+            queue.watchers.remove(bell)
+            bell.close()
+            self.queues.release(queue)
+
     async def stop(self, key: SessionKey) -> StopOutcome:
         """See `adapters.contract.base.Gateway.stop`."""
         if (far := self._far(key.text())) is not None:
             return await far.stop(key.text())
+        await self.taken_up(key.text())
         queue = self.queues.known(key.text())
         if queue is None or (queue.running is None and not queue.waiting):
             return StopOutcome(stopped=False, words=speak("Nothing is running here."))
@@ -91,6 +111,9 @@ class TurnStopping:
         queue = self.queues.of(ticket.session)
         if queue is None and (key := await self._far_key(ticket)) and (far := self._far(key)) is not None:
             return await far.stop_message(key, ticket)
+        if queue is not None:
+            await self.taken_up(queue.key)
+            queue = self.queues.of(ticket.session)
         if queue is None:
             return StopOutcome(stopped=False, words=speak("Nothing is running for this message."))
         running = queue.running
@@ -154,6 +177,7 @@ class TurnStopping:
         """See `adapters.contract.base.Gateway.approve`."""
         if (far := self._far(key.text())) is not None:
             return await far.approve(key.text(), turn, call, verdict, by, lasts)
+        await self.taken_up(key.text())
         running = self.queues.turn_in(key.text(), turn) if turn else None
         if running is None:
             return False
@@ -190,5 +214,6 @@ class TurnStopping:
         """See `adapters.contract.base.Gateway.answer`."""
         if (far := self._far(key.text())) is not None:
             return await far.answer(key.text(), turn, call, words, by)
+        await self.taken_up(key.text())
         running = self.queues.turn_in(key.text(), turn)
         return await running.driver.answer(call, words, by) if running is not None else None

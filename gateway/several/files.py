@@ -20,7 +20,7 @@ from agent_core.records import dataclass
 from agent_core.store.sessions.takeups import LeftTurn
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.text.tongue import speak
-from agent_core.tools.files.workspace import ELSEWHERE
+from agent_core.tools.files.workspace import ELSEWHERE, put_new
 from gateway.chats.commandintake import CommandIntake
 from gateway.limits.whose import workspace_of
 from gateway.queues import inbox
@@ -95,7 +95,9 @@ class FilesElsewhere:
 
 def _note(workspace: Path, node: int) -> None:
     workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (workspace / ELSEWHERE).write_text(
+    words = (
         f"Until now this conversation was run by gateway {node}, which keeps files in a directory of its own ([tools] workspace).\n"
         "What was written or attached there is not here. What is written here from now on is.\n"
     )
+    (workspace / ELSEWHERE).unlink(missing_ok=True)
+    put_new(workspace / ELSEWHERE, words.encode())

@@ -9,7 +9,8 @@ Laws (tests/gateway/test_webhook_rules.py).
 2. Never more than `most` are under way to a receiver, and only one while it fails.
 3. A message is given up after `HOOK.attempts` attempts, with its receiver (410), or when its receiver has taken nothing for a day and it is
    older than three: never before it was tried, unless its receiver was. What somebody has sent again is tried once more first, however old.
-4. What a receiver asks for (`Retry-After`) is waited for, a day at most, and is no failure of the message.
+4. What a receiver asks for (`Retry-After`) is waited for, a day at most, and is no failure of the message. Who asks for no pause has the one of a
+   receiver that says nothing: else it would be asked at once, without an end.
 """
 
 from __future__ import annotations
@@ -110,12 +111,12 @@ def settled(
         row = replace(row, attempt=row.attempt + 1)
         return given_up(row, attempt.why, now), replace(receiver, off=f"{attempt.why} (gone)", at=now)
     asked = pause_ms(attempt.retry_after, now) if attempt.status in (TOO_MANY, BUSY) else None
+    pause = max(HOOK_RECEIVER.ms(receiver.failures + 1, chance), asked or 0)
     failing = replace(
-        receiver, failures=receiver.failures + 1, failing_since=receiver.failing_since or now, at=now,
-        not_before=now + (HOOK_RECEIVER.ms(receiver.failures + 1, chance) if asked is None else asked),
+        receiver, failures=receiver.failures + 1, failing_since=receiver.failing_since or now, at=now, not_before=now + pause,
     )  # fmt: skip
     if asked is not None:
-        return replace(row, retry_at=now + asked, cause=attempt.why), failing
+        return replace(row, retry_at=now + pause, cause=attempt.why), failing
     tried = row.attempt + 1
     failed = replace(row, attempt=tried, cause=attempt.why, retry_at=now + HOOK.ms(tried, chance))
     return (given_up(failed, attempt.why, now) if HOOK.over(tried) else failed), failing

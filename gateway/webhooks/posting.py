@@ -73,9 +73,15 @@ class Poster:
                     found = Attempt(answer.status, retry_after=answer.headers.get("Retry-After", ""))
                     await _drained(answer)
                     return found
-        except TimeoutError:  # of the rest of an answer: what its head said counts
-            return found or Attempt(words=f"it did not answer within {one.seconds:g} s")
-        except (aiohttp.ClientError, OSError, UnicodeError, ValueError) as error:
+        except (
+            aiohttp.ClientError,
+            OSError,
+            UnicodeError,
+            ValueError,
+        ) as error:  # a time that is over is an OSError, too
+            if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ClientError):
+                # If of the rest of an answer: what its head said counts.
+                return found or Attempt(words=f"it did not answer within {one.seconds:g} s")
             return Attempt(words=_words(error))
 
 

@@ -47,8 +47,13 @@ def key_of(secret: str) -> bytes:
 
 def signature(key: bytes, message: str, seconds: int, body: bytes) -> str:
     """One signature."""
-    made = hmac.new(key, f"{message}.{seconds}.".encode() + body, hashlib.sha256).digest()
+    made = hmac.new(key, _bytes(f"{message}.{seconds}.") + body, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(made).decode()}"
+
+
+def _bytes(header: str) -> bytes:
+    """What stands in a header, as it came: bytes that are no UTF-8 are read as halves of surrogate pairs."""
+    return header.encode("utf-8", "surrogatepass")
 
 
 def headers(keys: Iterable[bytes], message: str, now_ms: int, body: bytes) -> dict[str, str]:
@@ -72,7 +77,7 @@ def unsigned(
         return Unsigned.TOO_OLD
     if apart > TOLERANCE_MS:
         return Unsigned.TOO_NEW
-    given = [one.encode() for one in signatures.split(" ")[:MOST_SIGNATURES]]
+    given = [_bytes(one) for one in signatures.split(" ")[:MOST_SIGNATURES]]
     good = False
     for key in keys:
         ours = signature(key, message, int(timestamp), body).encode()
@@ -85,7 +90,7 @@ def github_unsigned(keys: Iterable[bytes], signature_header: str, body: bytes) -
     """The same of ``X-Hub-Signature-256``, which signs the body alone: it has no time."""
     if not signature_header.startswith("sha256="):
         return Unsigned.INCOMPLETE
-    given, good = signature_header.encode(), False
+    given, good = _bytes(signature_header), False
     for key in keys:
         good |= hmac.compare_digest(b"sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest().encode(), given)
     return None if good else Unsigned.WRONG

@@ -183,6 +183,31 @@ def test_what_began_and_ended_while_nothing_could_be_stored_is_told_afterwards_w
     assert not memory.episodes
 
 
+@given(st.integers(1, 30 * 24 * 60))
+def test_a_clock_that_is_put_back_keeps_nobody_from_hearing_for_longer_than_an_hour(minutes: int) -> None:
+    """As after a start with a clock that is hours ahead."""
+    start, memory, said = 1_800_000_000_000, AlertMemory(), list[tuple[int, str]]()
+
+    def look(now: int, *keys: str) -> None:
+        nonlocal memory
+        memory = looked(memory, [condition(key, 0) for key in keys], now, RULES)
+        memory, message = due(memory, now, RULES, can_tell=True)
+        if message is not None:
+            memory = told(memory, message, now)
+            said.extend((now, line.words) for line in message.lines)
+
+    for number in range(RULES.per_hour):
+        look(start + number, *KEYS[: number + 1])
+    assert len(memory.said) == RULES.per_hour
+    said.clear()
+    back = start - minutes * 60_000
+    for now in range(back, back + HOUR_MS + 2 * RULES.settle_ms, RULES.settle_ms):
+        look(now, KEYS[-1])
+    words = [line for _, line in said]
+    assert f"⚠️ {KEYS[-1]} is wrong." in words, "what is new"
+    assert any(line.startswith(f"✅ {KEYS[0]} is well.") for line in words), "what is over"
+
+
 def test_what_flaps_is_told_once() -> None:
     flapping = [Look(5_000, frozenset({"disk"} if number % 4 else set())) for number in range(200)]
     said, _ = history(flapping, ROOMY)

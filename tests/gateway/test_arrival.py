@@ -11,11 +11,20 @@ from typing import Any, cast
 import pytest
 
 from adapters.contract.base import FromChat, SessionKey
-from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
+from adapters.contract.chat import (
+    Attachment,
+    AttachmentKind,
+    ChatAddress,
+    ChatKind,
+    ChatMessage,
+    ChatOrigin,
+    ChatPerson,
+    Raw,
+)
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.messages import InputMessage
 from agent_core.store.store import StorageUnavailable
-from gateway.chats.arrival import AGAIN_SECONDS, EDITED_MS, Arrivals, move_chat
+from gateway.chats.arrival import AGAIN_SECONDS, EDITED_MS, MARK, Arrivals, move_chat, storable
 from gateway.people.access import PersonStanding
 from gateway.people.routing import GroupRules
 from gateway.queues import inbox
@@ -150,6 +159,31 @@ async def test_a_chat_is_told_once_of_an_outage_and_of_the_next_one_when_that_ha
         world.away = False
         await world.arrivals.receive(message(), CURSOR)
         world.said.clear()
+
+
+async def test_a_chat_is_not_told_of_each_outage_where_one_follows_the_other() -> None:
+    world = World()
+    for seconds, told in ((0.0, 1), (1.0, 1), (AGAIN_SECONDS - 2.0, 1), (1.5, 2)):
+        world.clock.now += round(seconds * 1000)
+        world.away = True
+        with pytest.raises(NotAccepted):
+            await world.arrivals.receive(message(), CURSOR)
+        world.away = False
+        await world.arrivals.receive(message(), CURSOR)
+        assert len(world.said) == told
+
+
+def test_whatever_of_a_message_others_have_written_can_be_stored() -> None:
+    odd = "a\ud800\x00b"
+    person = ChatPerson(odd, odd, odd)
+    files = (Attachment(AttachmentKind.FILE, odd, odd, odd),)
+    origin = ChatOrigin(ChatAddress("slack", "1", odd, odd), ChatKind.GROUP, person, odd, files, odd, root=odd)
+    made = storable(ChatMessage(origin=origin, key=odd, text=odd, command=odd, typed=odd))
+    said = repr(made)
+    assert ("\\ud800" in said, "\\x00" in said) == (False, False)
+    assert said.count(f"a{MARK}{MARK}b") == repr(
+        ChatMessage(origin=origin, key=odd, text=odd, command=odd, typed=odd)
+    ).count("a\\ud800\\x00b")
 
 
 async def test_nothing_is_confirmed_that_could_not_be_stored() -> None:
@@ -305,3 +339,28 @@ def test_what_comes_again_stays_in_the_conversation_in_which_it_was_when_it_came
     )
     there = World().arrivals._session(own, origin, row)
     assert there == (then if stored == "readable" and kind is ChatKind.PRIVATE else own)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (message("Hello."), "Hello."),
+        (message("in 5 minutes tea", command="remind"), "/remind in 5 minutes tea"),
+        (message("", command="stop"), "/stop"),
+        (message("all", command="stop", typed="!stop all"), "!stop all"),
+    ],
+)
+async def test_what_waits_says_all_that_its_person_wrote_there_last_also_where_that_looks_like_a_command(
+    edit: ChatMessage, words: str
+) -> None:
+    """It was taken as words, and a command that stands in an edit is not carried out."""
+    world, reworded = World(), list[Any]()
+
+    async def taken(inbound: FromChat, stored: object) -> None:
+        assert stored is world.known
+        reworded.append(inbound.input[0].content)
+
+    world.known = SimpleNamespace(body=b"")
+    cast("Any", world.arrivals)._messages.edit = taken
+    await world.arrivals.receive(replace(edit, edited=True), CURSOR)
+    assert (reworded, world.done) == ([words], ["confirmed"])

@@ -157,6 +157,20 @@ async def test_what_fails_is_said(error: Exception, words: str) -> None:
     assert len(kept.stored) == 1, "and its message is done"
 
 
+@pytest.mark.parametrize("name", ["stop", "new", "status", "hold", "happen", "post"])
+async def test_what_a_person_wants_is_done_when_what_an_earlier_process_left_there_is_taken_up(name: str) -> None:
+    """What the gateway gives itself waits for nothing: some of it is of what was left."""
+    kept, waited = Kept(CommandReply("")), list[tuple[str, int]]()
+
+    async def taken_up(key: str) -> None:
+        waited.append((key, kept.asked))
+
+    kept.commands._taken_up = taken_up
+    await kept.carry_out(name)
+    assert waited == ([] if BY_NAME[name].own else [(KEY.text(), 0)])
+    assert kept.asked == 1
+
+
 async def test_of_one_conversation_one_command_changes_something_at_a_time_and_what_only_tells_does_not_wait() -> None:
     kept, going, order = Kept(CommandReply("")), asyncio.Event(), list[str]()
 

@@ -167,6 +167,21 @@ async def test_files_are_shown_and_deleted_and_their_room_is_counted_anew(
     assert told.endswith("counted 1 times"), "before it is said how much there is"
 
 
+async def test_a_folder_goes_with_the_last_file_in_it(tmp_path: Path) -> None:
+    """It counts, and is of no use to anybody."""
+    (tmp_path / "deep" / "deeper").mkdir(parents=True)
+    for name in ("deep/a.txt", "deep/deeper/b.txt"):
+        (tmp_path / name).write_text("x")
+
+    async def lines(*_: object) -> tuple[str, ...]:
+        return ()
+
+    quotas: Any = SimpleNamespace(workspace=gives(tmp_path), changed=gives(None), files_of=gives(0), lines=lines)
+    for name, left in (("deep/deeper/b.txt", ["deep", "deep/a.txt"]), ("deep/a.txt", [])):
+        await files_command(quotas)(request("files", f"delete {name}"))
+        assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == left
+
+
 async def test_what_could_not_be_deleted_is_not_said_to_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +235,7 @@ class People:
     ) -> None:
         self.did: list[object] = []
         self.known: set[str] = set()
+        self.stored: set[str] = set()
 
         def same_chat(inbound: FromChat) -> bool:
             return running is not None and running.chat.address == inbound.chat.address
@@ -256,14 +272,15 @@ class People:
         messages = SimpleNamespace(submit_or_hold=self.submit)
         store = SimpleNamespace(
             sessions=SimpleNamespace(change=self.change, by_key=self.by_key),
-            inbox=SimpleNamespace(by_key=self.nothing),
+            inbox=SimpleNamespace(by_key=self.taken),
         )
         self.commands = PeopleCommands(
             cast("Any", SimpleNamespace(directory=directory)), cast("Any", SimpleNamespace(queues=queues, owned=owned)),
             cast("Any", stopping), cast("Any", messages), NONE, cast("Any", store), FakeClock(),
         )  # fmt: skip
 
-    async def nothing(self, *_: object) -> None: ...
+    async def taken(self, _account: str, key: str) -> object:
+        return key if key in self.stored else None
 
     async def stop(self, key: SessionKey) -> None:
         self.did.append(("stop", key.text()))
@@ -330,6 +347,15 @@ async def test_a_chat_goes_back_to_its_own_conversation_which_begins_anew_and_th
     anew: list[object] = [("stop", own.text()), ("s_own", 5, SessionChange(forget=True)), ("forgets", own.text())]
     asked = [("submit", own.text(), own.text(), "new:m1", "hello")] if words else []
     assert people.did[2:] == stopped + anew + asked
+
+
+async def test_going_back_with_words_that_a_death_left_stored_does_not_stop_their_answer() -> None:
+    people = People()
+    people.stored.add("new:m1")
+    await people.commands.leave(request("new", "hello", inbound=wrote("new"), own=KEY))
+    own = PlaceChange(KEY.text(), None)
+    submitted = ("submit", KEY.text(), KEY.text(), "new:m1", "hello")
+    assert people.did == [("s1", 3, SessionChange(place=own)), own, submitted]
 
 
 # ---------------------------------------------------------------------- reminders, and what is due

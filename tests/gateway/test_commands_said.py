@@ -68,6 +68,7 @@ class Chat:
         self.policy: str | None = None
         self.undone: dict[str, int] = {}
         self.shown = True
+        self.taken: set[str] = set()
         bubbles = [
             SimpleNamespace(call="c1", key="", options=(), kind=""),
             SimpleNamespace(call="q1", key="k", options=("red", "green"), kind=""),
@@ -102,6 +103,7 @@ class Chat:
             sessions=SimpleNamespace(one=self.session, change=self.change),
             turns=SimpleNamespace(one=self.turn, latest=self.latest, places=self.places, openings=self.openings),
             deliveries=SimpleNamespace(shown=self.is_shown),
+            inbox=SimpleNamespace(by_key=self.by_key, inputs=self.inputs),
         )
         self.agents = {"coder": Agent("coder"), "ops": Agent("ops", people=("telegram/8",))}
         self.commands = ConversationCommands(
@@ -174,6 +176,12 @@ class Chat:
 
     async def is_shown(self, _address: str, _turn: str) -> bool:
         return self.shown
+
+    async def by_key(self, _account: str, key: str) -> str | None:
+        return key if key in self.taken else None
+
+    async def inputs(self, *_: str) -> list[Any]:
+        return []
 
     async def accept(
         self, inbound: Any, *, changing: Callable[[], Awaitable[OwnersChange | None]] | None = None
@@ -407,3 +415,39 @@ async def test_what_was_taken_back_is_not_asked_again_by_its_button() -> None:
     assert (chat.did, reply.words) == ([], "That was decided already.")
     await chat.do("press", "retry:t_1:")
     assert len(chat.did) == 2
+
+
+@pytest.mark.parametrize("turn", ["t_1", "t_2", "t_3"])
+async def test_a_retry_button_means_the_turn_beneath_whose_notice_it_stands_also_where_more_was_said_since(
+    turn: str,
+) -> None:
+    chat = Chat().with_turns(0, 0, 0)
+    await chat.do("press", f"retry:{turn}:")
+    took_back = OwnersChange("s1", 3, SessionChange(undo=turn))
+    assert chat.did == [
+        ("asks", "retry:/press:0", f"{turn} first", took_back),
+        ("asks", "retry:/press:1", f"{turn} second", None),
+    ]
+
+
+@pytest.mark.parametrize("pressed", ["retry:t_1:", "continue:t_1:"])
+@pytest.mark.parametrize("own", ["s1", "s2"])
+async def test_in_a_group_in_which_each_has_a_conversation_of_their_own_nobody_presses_for_others(
+    own: str, pressed: str
+) -> None:
+    chat = Chat().with_turns(0)
+    chat.turns[0].session = own
+    by_person = replace(KEY, person="7")
+    reply = await chat.do("press", pressed, own=by_person, kind=ChatKind.GROUP)
+    assert (chat.did != [], "Only whoever asked" in reply.words) == ((True, False) if own == "s1" else (False, True))
+    chat.did.clear()
+    await chat.do("press", pressed, kind=ChatKind.GROUP)
+    assert chat.did, "where all share one, the button may be older than it"
+
+
+async def test_a_conversation_that_began_with_words_begins_anew_once() -> None:
+    """Carried out once more after a death, it would stop the answer to these words, and forget it."""
+    chat = Chat(running=waiting(9, "hello there"))
+    chat.taken = {"new:/new"}
+    reply = await chat.do("new", "hello there")
+    assert (chat.did, reply) == ([("submit", "new:/new", "hello there", None)], CommandReply(""))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromChat, SessionKey
-from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.contract.chat import CallFailed, ChatAddress, ChatKind, ChatOrigin, ChatPerson, Fate
 from agent_core.messages import InputMessage
 from agent_core.rules.consents import Kind
 from agent_core.store.inbox.rows import InboxState
@@ -67,6 +67,21 @@ PEOPLE = [person("1", "Ada"), person("2", "ada"), person("3", "Bob"), person("4"
 def test_an_operators_words_mean_whom_they_name(words: str, found: str) -> None:
     where = Where(cast("Any", SimpleNamespace(people=gives(PEOPLE))), cast("Any", None), {})
     assert where._person("telegram/1", words) == found
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("ada99"), KeyError("channel"), CallFailed(Fate.REFUSED, "no such person")]
+)
+async def test_whatever_a_platform_makes_of_a_name_the_chat_with_them_is_there_or_is_not(error: Exception) -> None:
+    """Who asks for a chat that is configured asks for others, too: they are held up by whatever is raised else."""
+
+    async def private(_: str) -> str:
+        raise error
+
+    members = SimpleNamespace(people=gives(PEOPLE), accounts=("telegram/1",))
+    outbox = SimpleNamespace(port_of=gives(SimpleNamespace(private=private)))
+    with pytest.raises(CallFailed):
+        await Where(cast("Any", members), cast("Any", outbox), {}).find("telegram/@ada99")
 
 
 def test_a_name_that_several_have_means_nobody() -> None:

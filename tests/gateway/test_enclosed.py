@@ -6,14 +6,18 @@ import asyncio
 import base64
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import openai
 import pytest
 
-from agent_core.messages import said_by_the_gateway, said_by_the_person
-from gateway.chats.enclosed import enclosed_in
+from adapters.contract.base import FromApi, SessionKey
+from agent_core.messages import InputMessage, said_by_the_gateway, said_by_the_person
+from agent_core.rules.taint import ATTACHED
+from agent_core.workers.pool import WorkerTrouble, WorkFailed
+from gateway.chats.enclosed import EnclosedFiles, enclosed_in
+from gateway.chats.readout import FileReaders
 from tests.agent_core.oddfiles import WORDS, encrypted_pdf, pdf
 from tests.chats.model import ScriptedModel, scripted_model, text_of
 from tests.serving import served
@@ -176,3 +180,45 @@ async def test_the_page_sends_files_and_pictures(tmp_path: Path) -> None:
             kept = await export.text()
         assert "## You\n\nsay hm\n📎 plan.pdf\n📎 cat.png\n📎 locked.pdf\n" in kept
         assert "[outspoken]" not in kept
+
+
+def said_with_file(surface: str, *, earlier: bool = False) -> FromApi:
+    content: Any = [words("look"), file(b"a,b")]
+    return FromApi(
+        account=surface, platform_key="k", session=SessionKey(surface, "key", "s"), surface=surface, memory_scope="api/ada",
+        input=(InputMessage("and now?" if earlier else content),),
+        own_history=({"role": "user", "content": content},) if earlier else None,
+    )  # fmt: skip
+
+
+class Reading:
+    """A worker that reads files, or has no time for so many."""
+
+    def __init__(self, busy: int = 0) -> None:
+        self.busy, self.asked = busy, 0
+
+    async def run(self, *_: object, **__: object) -> Any:
+        self.asked += 1
+        if self.asked <= self.busy:
+            raise WorkFailed(WorkerTrouble.BUSY)
+        return {"text": WORDS, "about": "a table", "plain": False}
+
+    def files(self) -> EnclosedFiles:
+        return EnclosedFiles(None, FileReaders(cast("Any", self), takes=()))
+
+
+async def test_what_nobody_had_time_to_read_is_read_when_it_is_brought_again_and_once(tmp_path: Path) -> None:
+    reading = Reading(busy=1)
+    files, told = reading.files(), list[bool]()
+    for _ in range(3):
+        found = await files.told(said_with_file("api", earlier=True), tmp_path)
+        assert found.own_history is not None
+        told.append(WORDS in text_of(found.own_history[0]["content"]))
+    assert (told, reading.asked) == ([False, True, True], 2)
+
+
+@pytest.mark.parametrize("surface", ["api", "web"])
+async def test_what_is_in_a_file_is_not_what_its_person_says(tmp_path: Path, surface: str) -> None:
+    found = await Reading().files().told(said_with_file(surface), tmp_path)
+    assert WORDS in text_of(found.input[0].content)
+    assert found.input[0].foreign == ATTACHED

@@ -333,6 +333,28 @@ async def test_a_command_is_no_turns_and_its_words_are_found(where: str):
     assert (await told_of(where, "88"))[0].ending == StoryEnd.COMMAND.value
 
 
+@pytest.mark.parametrize(
+    ("command", "led"),
+    [
+        ("/new " + SECRET_WORDS, "new:7:41"),
+        ("/redo t_1 " + SECRET_WORDS, "redo:7:41:0"),
+        ("/press continue:t_9", "continue:t_9"),
+        ("/press retry:t_9", "retry:7:41:0"),
+        ("/occurred", "scheduled:w1:5"),
+    ],
+)
+async def test_what_a_command_or_a_button_led_to_is_found(sqlite: str, command: str, led: str):
+    async with opened(sqlite) as store:
+        body = BODY.replace(SECRET_WORDS.encode(), command.encode())
+        key = "schedule:w1:5" if led.startswith("scheduled:") else "7:41"
+        accepted = await store.inbox.accept(arrival(key, "command", body=body))
+        made = await store.inbox.accept(arrival(led))
+        epoch = await store.sessions.claim(accepted.session)
+        await store.sessions.respond(accepted.session, epoch, accepted.inbox_id, SessionChange(), [])
+    _, shown = await told_of(sqlite, key)
+    assert f"it led to message {made.inbox_id}" in shown
+
+
 async def test_a_message_that_was_kept_until_its_time_is_a_message(where: str):
     command = BODY.replace(SECRET_WORDS.encode(), b"/hold 1700000000000 " + SECRET_WORDS.encode())
     async with opened(where) as store:

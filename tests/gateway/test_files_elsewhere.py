@@ -16,7 +16,7 @@ from agent_core.store.store import StorageUnavailable
 from agent_core.tools.files.workspace import ELSEWHERE
 from gateway.limits.whose import workspace_of
 from gateway.queues import inbox
-from gateway.several.files import FilesElsewhere
+from gateway.several.files import FilesElsewhere, _note
 
 HERE, GONE = 1, 2
 WORDS = "I go on with this on another machine, and files that I had there are not here."
@@ -103,3 +103,15 @@ async def test_one_of_which_it_cannot_be_said_keeps_it_from_no_other_and_without
     gateway.failing["a"] = StorageUnavailable("away")
     with pytest.raises(StorageUnavailable):
         await gateway.say(tmp_path)
+
+
+def test_what_a_link_in_its_place_leads_to_is_not_written_over(tmp_path: Path) -> None:
+    """A command of the model's may have made it, and the gateway can write where the command cannot."""
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / ELSEWHERE).symlink_to(precious)
+    for _ in range(2):
+        _note(tmp_path / "workspace", 7)
+    assert precious.read_text() == "kept"
+    assert "gateway 7" in (tmp_path / "workspace" / ELSEWHERE).read_text()

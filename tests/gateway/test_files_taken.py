@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,9 +28,10 @@ from agent_core.documents.kinds import FileKind
 from agent_core.limits.quotas import Full, QuotaKind
 from agent_core.rules.taint import ATTACHED, FORWARDED
 from agent_core.tools.base import NoRoom
+from agent_core.tools.files.workspace import split_file
 from gateway.chats import attachments
 from gateway.chats.attachments import TRIES, Attachments, TakenAttachment, notes_of, save
-from gateway.chats.readout import PICTURE_BYTES, PICTURES, SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout
+from gateway.chats.readout import PICTURE_BYTES, PICTURES, SHOWN_CHARS, SHOWN_IN_ALL, FileReaders, Readout, quoted
 from gateway.chats.voice import ChatVoice
 from gateway.delivery.owners import Owner
 from tests.gateway.test_accepting import in_chat
@@ -44,7 +47,7 @@ async def gives_nothing(_: str) -> None:
 class Port:
     """A platform whose files come after so many failures."""
 
-    def __init__(self, *fails: CallFailed) -> None:
+    def __init__(self, *fails: Exception) -> None:
         self.fails, self.asked = [*fails], 0
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
@@ -66,12 +69,14 @@ REFUSED = CallFailed(Fate.REFUSED, "gone", cause=Cause.FILE)
         ([], 1, True),
         ([SLOW], 2, True),
         ([SLOW] * TRIES, TRIES, False),
+        ([KeyError("size")], 2, True),
+        ([KeyError("size")] * TRIES, TRIES, False),
         ([REFUSED], 1, False),
         ([SLOW, REFUSED], 2, False),
     ],
 )
 async def test_what_a_platform_refuses_is_not_asked_for_again_and_what_it_fails_at_is(
-    monkeypatch: pytest.MonkeyPatch, fails: list[CallFailed], asked: int, *, comes: bool
+    monkeypatch: pytest.MonkeyPatch, fails: list[Exception], asked: int, *, comes: bool
 ) -> None:
     async def sleep(_: float) -> None:
         """Nobody waits here."""
@@ -220,3 +225,45 @@ async def test_that_it_is_read_is_said_only_to_who_waits_for_long(
         for _ in range(5):
             await asyncio.sleep(0)
     assert said == (["queue:7"] if long else [])
+
+
+def test_a_link_that_lies_there_leads_nobody_out_of_the_workspace(tmp_path: Path) -> None:
+    """A command of the model's may have made it: a file that its person sends next would be written wherever it leads."""
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    workspace.mkdir()
+    (workspace / "a.txt").symlink_to(outside)
+    assert save(workspace, "a.txt", b"data") == "a-2.txt"
+    assert not outside.exists()
+    assert (workspace / "a-2.txt").read_bytes() == b"data"
+
+
+def test_what_could_be_written_in_part_only_does_not_lie_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.FileIO):
+        def write(self, data: Any) -> int:
+            super().write(bytes(data)[:2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(path: Path, mode: str, *_: object, **__: object) -> Full:
+        return Full(path, mode.replace("b", ""))
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(OSError, match="No space"):
+        save(tmp_path, "a.txt", b"data")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("room", [0, 10])
+def test_of_a_text_that_lies_nowhere_the_model_is_told_no_place(room: int) -> None:
+    told = quoted("a.pdf", "words " * 100, room, "")
+    assert "read_file" not in told
+    assert "read_file" in quoted("a.pdf", "words " * 100, room, "a.pdf.txt")
+
+
+@pytest.mark.parametrize("letter", ["a", "ж", "文", "🐈", "a\u0301"])
+def test_a_long_name_in_any_language_can_be_stored_and_read(tmp_path: Path, letter: str) -> None:
+    for number in range(3):
+        path = save(tmp_path, f"{letter * 120}.pdf", b"data %d" % number)
+        beside = save(tmp_path, f"{path}.txt", b"text %d" % number)
+        assert path.endswith(".pdf")
+        for name in (path, beside):
+            assert split_file(name) == ([], name), "tools take its name"

@@ -254,6 +254,13 @@ def test_what_a_key_has_left_is_what_it_may_do_and_when_it_may_do_all() -> None:
     assert meters.early("laptop", 2, MINUTE_MS) == 0
 
 
+def test_others_hear_of_what_a_key_has_asked_and_not_of_what_was_refused() -> None:
+    meters, heard = KeyMeters(), list[str]()
+    meters.told = heard.append
+    assert [meters.early("laptop", 1, at) for at in (0, 10_000)] == [0, MINUTE_MS - 10_000]
+    assert heard == ["laptop"]
+
+
 # ---------------------------------------------------------------------- room
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,10 +17,11 @@ from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemIds
-from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
+from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PersonState, PlaceRow
+from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from gateway.people.access import MOST_PENDING, rules
 from gateway.people.members import HELD_MOST, AccountRules, Members
-from tests.store.support import FakeClock
+from tests.store.support import FakeClock, opened, session_of
 
 ACCOUNT = "telegram/1"
 
@@ -194,3 +196,41 @@ def test_what_is_taken_or_held_counts_at_the_other_gateways_and_what_is_refused_
     assert members.refusal(said("free"), free=True) is None
     assert len(taken) == 2 + HELD_MOST
     assert told == taken
+
+
+@pytest.mark.parametrize("how", ["nothing", "shut out", "taken out", "let go"])
+async def test_what_another_gateway_has_stored_of_who_is_parted_is_cut_off_here_too(tmp_path: Path, how: str) -> None:
+    """In the store nothing goes on any more for them by then. Who let go of a conversation by themselves is not parted from it."""
+    clock, cut = FakeClock(), list[PlaceRow]()
+
+    async def noted(rows: Sequence[PlaceRow]) -> None:
+        cut.extend(rows)
+
+    async with opened(str(tmp_path / "db"), clock) as store:
+        for person in PEOPLE:
+            await store.people.put(person)
+        for place in PLACES:
+            await store.people.put_place(place)
+        origin = said("k").chat
+        there = LinkCode("ABCDEFGHJK", "discord/2", "8", "Ada", "", "discord/2/8/", clock.now + 60_000)
+        await store.people.put_code(there)
+        await store.people.redeem(there.code, LinkRow(ACCOUNT, "7", "h1"), "m1", 8)
+        members = Members(store, clock, SystemIds(clock), noted, link=True)
+        for account in (ACCOUNT, "discord/2"):
+            members.add_account(account, AccountRules(rules((), (), open_to_all=False, pairing=True)))
+        await members.open()
+        assert members.directory.session_of(HERE, origin) == THERE
+        match how:
+            case "shut out":
+                await store.people.put(replace(PEOPLE[0], state=PersonState.REVOKED, at=2))
+            case "taken out":
+                await store.people.unlink(ACCOUNT, "7")
+            case "let go":
+                session, epoch = await session_of(store)
+                await store.sessions.change(session, epoch, SessionChange(place=PlaceChange(HERE.text(), None)))
+            case _:
+                pass
+        await members.learn()
+        assert [row.place for row in cut] == ([HERE.text()] if how in ("shut out", "taken out") else [])
+        assert [row.continues for row in cut] == [THERE.text()] * len(cut), "what they were in"
+        assert members.directory.session_of(HERE, origin) == (THERE if how == "nothing" else HERE)

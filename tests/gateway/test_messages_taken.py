@@ -86,7 +86,7 @@ class Door:
     def hears(self, said: FromChat) -> None:
         self.reworded.append(str(said.input[0].content))
 
-    async def accept(self, inbound: FromChat, *, cursor: object, busy: object, only_new: bool) -> Ticket:
+    async def accept(self, inbound: FromChat, *, cursor: object, busy: object, only_new: bool = False) -> Ticket:
         if self.refusals:
             raise self.refusals.pop(0)
         refused = [one.refused for one in inbound.chat.attachments]
@@ -166,6 +166,18 @@ async def test_a_message_is_taken_held_or_refused_in_words_and_files_without_roo
     assert [one[:2] if one[0] == "said" else one for one in door.did] == [
         one[:2] if one[0] == "said" else one for one in did
     ]
+
+
+@pytest.mark.parametrize("way", ["submit", "submit_or_hold"])
+async def test_words_that_were_held_or_stand_behind_a_command_are_answered_though_there_is_no_room_for_their_files(
+    way: str,
+) -> None:
+    door = Door(refused(NotAcceptedCode.QUOTA))
+    assert await getattr(door.messages, way)(WITH_FILE, "hold:m1", "hello", None)
+    assert door.did == [("queued", "hold:m1", ["No room."], None, None)]
+    door = Door(*[refused(NotAcceptedCode.QUOTA)] * 2)
+    with pytest.raises(NotAccepted):
+        await getattr(door.messages, way)(WITH_FILE, "hold:m1", "hello", None)
 
 
 @pytest.mark.parametrize("code", [NotAcceptedCode.QUEUE_FULL, NotAcceptedCode.GATEWAY_FULL, NotAcceptedCode.QUOTA])

@@ -14,6 +14,8 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.contract.base import Inbound
 from adapters.contract.chat import CallFailed, ChatAddress, Fate
@@ -22,6 +24,7 @@ from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
 from agent_core.store.store import Damaged, OwnedElsewhere, StorageFull, StorageUnavailable
 from gateway.chats.where import NoSuchChat
 from gateway.commands.posts import decode_post
+from gateway.delivery.outcome import state_of
 from gateway.http import sending
 from gateway.http.sending import MOST_TEXT, Sending, SendRequest
 from gateway.people.routing import Command
@@ -274,3 +277,17 @@ def test_no_two_messages_are_taken_for_one_by_what_is_in_them() -> None:
         SendRequest("telegram/1", "", (("23", b""),), ""),
     ]  # fmt: skip
     assert len({one.digest() for one in found}) == len(found)
+
+
+@given(st.lists(st.sampled_from(list(DeliveryState)), max_size=4))
+def test_a_message_is_as_far_as_the_part_of_it_that_is_least_far(states: list[DeliveryState]) -> None:
+    """What is not wanted any more keeps nothing back."""
+    parts = [Delivery("s", replace(PART, part=n, state=state, cause=f"why {n}")) for n, state in enumerate(states)]
+    told, why = state_of(parts)
+    if not states:
+        assert (told, why) == ("accepted", "")
+    elif DeliveryState.FAILED in states:
+        assert (told, why) == ("failed", f"why {states.index(DeliveryState.FAILED)}")
+    else:
+        over = all(state in (DeliveryState.SENT, DeliveryState.SKIPPED) for state in states)
+        assert (told, why) == (("sent", "") if over else ("pending", "why 0"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,8 +17,13 @@ from agent_core.store.turns.rows import TurnPlace
 from agent_core.turn.events import TakenOver, TurnOpened
 from agent_core.turn.state import NO_THOUGHTS
 from agent_core.turn.view import View
+from gateway.chats.onpage import show_on_page
+from gateway.commands.carrying import Request
+from gateway.commands.registry import BY_NAME
+from gateway.delivery.owners import Owner
 from gateway.queues import inbox, pageanswers
 from gateway.queues.queue import RECENT_TURNS
+from gateway.queues.queues import Queues
 from gateway.sessions import recents
 from gateway.sessions.recents import NOT_STARTED, recent_sights
 from gateway.sessions.responses import JUST_MS, KeptByGateway
@@ -165,3 +171,21 @@ async def test_a_turn_that_is_over_is_not_shown_as_if_it_ran_though_its_end_was_
     monkeypatch.setattr(recents, "stored_end", gives(ended))
     message = recents.FarMessage(cast("Any", store), 7, cast("Any", SimpleNamespace(turn=gives_at_once(far))))
     assert await message.look(NOW) == (Showing("t", shown) if state is InboxState.TAKEN else ended)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_what_commands_said_is_shown_on_the_page_as_the_latest_of_so_much(*, looks: bool) -> None:
+    key = SessionKey("web", "page", "s")
+    queues, said = Queues(), FromApi(
+        account="web", platform_key="k", session=key, input=(InputMessage("/status"),), surface="web", memory_scope="web/ada"
+    )  # fmt: skip
+    queue = queues.at(key.text())
+    queue.recent_loaded = looks
+    for number in range(RECENT_TURNS + 3):
+        made = replace(said, platform_key=f"k{number}")
+        request = Request(BY_NAME["status"], "", made, number, Owner("s", 1), admin=False, own=key, arrival=number)
+        show_on_page(queues, request, [f"It is {number}."], "")
+    shown = [one.key for one in queue.recent]
+    assert shown == ([f"k{number}" for number in range(3, RECENT_TURNS + 3)] if looks else []), (
+        "it is read when somebody looks"
+    )

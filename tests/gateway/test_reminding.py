@@ -52,7 +52,8 @@ def test_what_comes_again() -> None:
 def test_what_is_no_reminder() -> None:
     assert meaning("", NOW, "UTC") == meaning("list", NOW, "UTC") == ShowAll()
     assert meaning("cancel 3", NOW, "UTC") == Cancel(3)
-    assert meaning("cancel all", NOW, "UTC") == Cancel(0)
+    assert meaning("cancel all", NOW, "UTC") == Cancel(None)
+    assert meaning("cancel 0", NOW, "UTC") == Cancel(0), "a number that none has: nobody means all by it"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,7 @@ def test_what_is_no_reminder() -> None:
         ("tea", "do not understand"), ("at 9 tea", "do not understand"), ("in 20 minutes", "not what to remind you of"), ("today 9:00 tea", "in the past"),
         ("2026-11-20 9:00 tea", "in the past"), ("2026-02-30 9:00 tea", "no such day"), ("at 25:00 tea", "no 25:00"),
         ("at 13 pm tea", "There is no 13 pm"), ("every 5 seconds tea", "every minute"), ("in 9999 weeks tea", "too far"),
+        ("every 9999 weeks tea", "too far"),
         ("in 0 minutes tea", "That is now"), ("in 1 minute " + "x" * 2000, "too long"), ("9999-12-31 23:59 x", "too far"),
     ],
 )  # fmt: skip

@@ -234,6 +234,21 @@ async def test_what_a_page_wanted_that_is_gone_is_over() -> None:
     assert world.rows[row.schedule].state is ScheduleState.CANCELLED
 
 
+@pytest.mark.parametrize("kind", ["chat", "page", "page's reminder"])
+async def test_what_was_set_aside_and_happens_again_is_not_named_any_more(kind: str) -> None:
+    world = World()
+    sound = world.sets("a", Every(3_600, world.clock.now)) if kind == "chat" else sets_on_page(world)
+    if kind == "page's reminder":
+        sound = replace(sound, kind=ScheduleKind.REMINDER.value)
+    world.rows[sound.schedule] = replace(sound, body=b"{}")
+    named = cast("Any", world.scheduler)._accepting.aside.schedules
+    await world.look(HOUR_MS)
+    named[sound.schedule] = "It cannot be read."
+    world.rows[sound.schedule] = replace(sound, rev=sound.rev + 1)
+    await world.look(5_000)
+    assert (named, world.rows[sound.schedule].done_to) == ({}, sound.next_at)
+
+
 @pytest.mark.parametrize("ours", [True, False])
 async def test_only_conversations_of_ours_are_made_ours(ours: bool) -> None:
     world = World()

@@ -44,7 +44,7 @@ from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.delivery import sender
 from gateway.delivery import surface as surfaces
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
-from gateway.delivery.calls import ASTRAY, LABEL, called
+from gateway.delivery.calls import ASTRAY, LABEL, as_sent, called
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import Ledger, Records
 from gateway.delivery.outbox import Outbox, Restorer
@@ -375,6 +375,17 @@ async def test_a_file_has_longer_than_words(monkeypatch: pytest.MonkeyPatch) -> 
         one.wants("t1", "", kind=ContentKind.FILE)
         await one.shows("t1")
         assert len(one.port.calls) == 1
+
+
+@pytest.mark.parametrize("replies", [True, False])
+@pytest.mark.parametrize(("plain", "lost"), [(False, False), (True, False), (False, True)])
+def test_where_a_reply_is_the_thread_itself_it_is_kept_without_form_and_lost_with_the_thread(
+    *, plain: bool, lost: bool, replies: bool
+) -> None:
+    made = new_part(WantedPart("b", 0, Content(ContentKind.TEXT, Styled("x"), reply_to="7"), final=True), "s", "t1", 1)
+    part = replace(made, row=replace(made.row, plain=plain, cause=Cause.NO_THREAD.value if lost else ""))
+    sent = as_sent(part, CHAT, Ability.KEYED, Traits(drafts=False, replies=replies))
+    assert sent.reply_to == ("" if lost or (plain and not replies) else "7")
 
 
 class Seen:
@@ -782,5 +793,5 @@ async def test_what_a_chat_did_not_take_is_missed_there_once_and_by_the_first_of
     assert rows == [], "nothing can be said there"
     assert told[0].row.origin == "t0"
     for _ in range(2):
-        await troubles.back(ledger)
+        await troubles.back(ledger, ME)
     assert [row.origin for row in rows] == ["t1!failed.b.0"]

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.contract.chat import (
     CallFailed,
@@ -95,6 +97,18 @@ def test_only_so_many_wait_for_room_in_a_conversation_and_in_all() -> None:
             stack.enter_context(here.lining_up(f"b{number}", 1))
         assert not here.takes("c"), "of all conversations together there are too many"
     assert here.takes("a")
+
+
+@given(st.permutations([3, 5, 8, 13]))
+def test_who_waits_for_room_is_next_by_when_they_came_and_not_by_when_they_lined_up(order: list[int]) -> None:
+    """After a start they line up as they are taken up."""
+    from contextlib import ExitStack
+
+    here = HeldHere()
+    with ExitStack() as stack:
+        for number in order:
+            stack.enter_context(here.lining_up("a", number))
+        assert [number for number in order if here.next("a", number)] == [3]
 
 
 @pytest.mark.parametrize("due", [0, 77_000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from agent_core.turn.state import ActivityState, ConsentGiven
 from agent_core.turn.view import LEFT_WORDS
 from gateway.delivery.chatside import Dropping
 from gateway.queues.queue import Running
+from gateway.sessions import stopping as stops
 from gateway.sessions.consents import ADMINS, ASKER, ConsentBook, may_decide
 from gateway.sessions.stopping import TurnStopping, stop_turn
 from gateway.sharing.portion import Portion
@@ -122,6 +124,54 @@ async def test_a_stop_that_comes_as_the_gateway_ends_is_not_told_as_an_answer(
     assert (outcome.stopped, outcome.words) == (False, LEFT_WORDS)
 
 
+@pytest.mark.parametrize("all_of_it", [False, True])
+@pytest.mark.parametrize("comes", [False, True])
+async def test_a_stop_means_what_an_earlier_process_left_as_soon_as_it_is_taken_up(
+    monkeypatch: pytest.MonkeyPatch, *, comes: bool, all_of_it: bool
+) -> None:
+    """Until then nothing runs here, and nobody knows yet what does: a person who writes while a gateway is gone writes to the next one."""
+    monkeypatch.setattr(stops, "TAKEN_UP_SECONDS", 5.0 if comes else 0.05)
+    key = SessionKey("api", "", "b")
+    async with running() as world:
+        queue = world.queue(key.text(), blocked=True)
+        made = stopping(world, Noted())
+        wanted = made.stop(key) if all_of_it else made.stop_message(Ticket(2, key.text(), duplicate=False))
+        stopped = asyncio.create_task(wanted)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not stopped.done()
+        left = Driver(world, [message("b", 2)])
+        if comes:
+            seen = SimpleNamespace(subscribe=gives(None), unsubscribe=gives(None), current_view=gives(None))
+            left.seen, left.over = seen, True  # type: ignore[attr-defined]
+            cast("Any", left.turn).exit = None
+            queue.running = Running(cast("Any", left), (message("b", 2),))
+            world.runner.unblock(queue)
+        outcome = await stopped
+        assert ("Nothing is running" in outcome.words) is not comes
+        assert queue.watchers == []
+        left.may_end.set()
+
+
+@pytest.mark.parametrize("wanted", ["approve", "answer"])
+async def test_a_decision_of_what_an_earlier_process_left_waits_until_that_is_taken_up(wanted: str) -> None:
+    key = SessionKey("api", "", "b")
+    async with running() as world:
+        queue = world.queue(key.text(), blocked=True)
+        made = stopping(world, Noted())
+        told = (
+            made.approve(key, "t", "c", Verdict.GIVEN, "ada")
+            if wanted == "approve"
+            else made.answer(key, "t", "c", "", "ada")
+        )
+        deciding = asyncio.ensure_future(told)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not deciding.done()
+        world.runner.unblock(queue)
+        assert not await deciding, "nothing was left"
+
+
 @pytest.mark.parametrize("state", list(ActivityState))
 @pytest.mark.parametrize("wanted", list(Lasting))
 @pytest.mark.parametrize("verdict", [Verdict.GIVEN, Verdict.DENIED])
@@ -139,7 +189,8 @@ async def test_a_decision_counts_for_a_call_that_waits_for_one_and_lasts_as_long
     turn = SimpleNamespace(round=SimpleNamespace(activity=gives(activity)))
     running_: Any = SimpleNamespace(driver=SimpleNamespace(turn=turn, tell=tell), messages=())
     async with running() as world:
-        made = replace(stopping(world, Noted()), queues=cast("Any", SimpleNamespace(turn_in=gives(running_))))
+        queues = SimpleNamespace(turn_in=gives(running_), known=gives(None))
+        made = replace(stopping(world, Noted()), queues=cast("Any", queues))
         counts = await made.approve(SessionKey("api", "", "a"), "t", "c", verdict, "ada", wanted)
     assert counts == (state is ActivityState.APPROVAL)
     lasts = wanted if verdict is Verdict.GIVEN and wanted in offers else Lasting.ONCE

@@ -12,6 +12,7 @@ from adapters.contract.chat import CallFailed, Cause, ChatAddress, Content, Cont
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import Part
 from adapters.text.styled import Styled
+from agent_core.store.errors import StorageUnavailable
 from gateway.delivery.ledger import Ledger
 from gateway.delivery.troubles import BLOCKED_CAUSES, MOST, SurfaceTroubles
 from tests.gateway.test_sender import CHAT, ME, Paper
@@ -54,9 +55,9 @@ async def test_a_chat_that_takes_nothing_is_told_of_in_private_once_until_it_tak
     assert list(chat.troubles.known) == [chat.ledger.surface]
     chat.troubles.over(chat.ledger.surface)
     assert not chat.troubles.known
-    await chat.troubles.back(chat.ledger)
+    await chat.troubles.back(chat.ledger, ME)
     assert len(chat.notices) == 1, "the first that was refused is missed there"
-    await chat.troubles.back(chat.ledger)
+    await chat.troubles.back(chat.ledger, ME)
     assert len(chat.notices) == 1, "and once"
     await chat.refuses(chat.part(origin="t4"), cause)
     assert chat.private == [cause, cause]
@@ -104,3 +105,29 @@ async def test_of_chats_with_trouble_so_many_are_known_the_latest() -> None:
     for number in range(MOST + 3):
         troubles.note(f"s{number}", Cause.BLOCKED, "words")
     assert list(troubles.known) == [f"s{number}" for number in range(3, MOST + 3)]
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_what_is_missed_is_said_also_where_the_storage_was_away_when_it_was_to_be_noted(*, later: bool) -> None:
+    chat = Chat()
+    if later:  # the chat takes nothing first, and then something
+        await chat.refuses(chat.part(), Cause.BLOCKED)
+    chat.paper.away = True
+    with pytest.raises(StorageUnavailable):
+        await (chat.troubles.back(chat.ledger, ME) if later else chat.refuses(chat.part(), Cause.OTHER))
+    assert [part.row.origin for part in chat.ledger.ready() if "!failed" in part.row.origin] == chat.notices != []
+
+
+@pytest.mark.parametrize("who", ["the same, owned anew", "another of the chat", "another, and the first is not ours"])
+async def test_what_is_missed_is_said_by_whoever_has_its_conversation_by_then(who: str) -> None:
+    """Under an ownership that is over, all of the chat would be taken for somebody else's, and what runs there be said twice."""
+    chat = Chat()
+    await chat.refuses(chat.part(), Cause.BLOCKED)
+    anew, other = replace(ME, epoch=ME.epoch + 1), replace(ME, session="s_other")
+    if who == "another, and the first is not ours":
+        chat.ledger.owners.clear()
+    await chat.troubles.back(chat.ledger, anew if who == "the same, owned anew" else other)
+    owners = [chat.ledger.owners[origin] for origin in chat.notices]
+    assert owners == {"the same, owned anew": [anew], "another of the chat": [ME]}.get(who, [])
+    await chat.troubles.back(chat.ledger, anew)
+    assert len(chat.notices) == 1, "and once"

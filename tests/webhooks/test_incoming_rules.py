@@ -71,3 +71,8 @@ def test_no_minute_has_more_calls_than_may_be_and_who_waits_as_told_is_taken(mos
             taken.append(now)
     for n, at in enumerate(taken):
         assert sum(at - MINUTE_MS < other <= at for other in taken[: n + 1]) <= most
+
+
+def test_calls_that_came_before_the_clock_was_put_back_hold_up_nobody() -> None:
+    now = 1_800_000_000_000
+    assert room_in([now + 3_600_000, now + 3_600_001], 2, now) == 0

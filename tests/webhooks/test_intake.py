@@ -220,3 +220,21 @@ async def test_a_chat_that_is_not_there_is_no_fault_of_the_caller(chat: str, sta
     ((got, _, _),) = await house.calls(signed("m1"))
     assert got == status
     assert (len(house.taken), len(house.let)) == ((1, 1) if status == 202 else (0, 0))
+
+
+@pytest.mark.parametrize("odd", ["webhook-id", "webhook-signature"])
+async def test_a_header_of_bytes_that_are_no_text_is_refused_as_any_that_is_wrong(odd: str) -> None:
+    house = House()
+    heads = {"webhook-id": b"m1", "webhook-timestamp": b"%d" % (CLOCK.now // 1000), "webhook-signature": b"v1,abc"}
+    lines = [b"%s: %s" % (name.encode(), b"v1,\xff\xfe" if name == odd else value) for name, value in heads.items()]
+    app = web.Application()
+    app.add_routes(house.intake.routes())
+    async with TestServer(app) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(
+            b"\r\n".join([b"POST /hooks/builds HTTP/1.1", b"Host: a", b"Content-Length: 2", *lines, b"", b"{}"])
+        )
+        assert (await reader.readline()).split()[1] == b"401"
+        writer.close()
+        await writer.wait_closed()
+    assert (house.taken, house.refused) == ({}, [401])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,6 +18,7 @@ from agent_core.store.store import StorageUnavailable
 from agent_core.store.webhooks.rows import HookCount, HookRow, ReceiverRow, StoredHook
 from agent_core.workers.pool import Workers
 from gateway.sharing.portion import Portion
+from gateway.webhooks import posting as posts
 from gateway.webhooks import sender as sending
 from gateway.webhooks.events import HookEvent, HookFact, HookRule, Receiver, message
 from gateway.webhooks.posting import HookPost, posting
@@ -209,3 +212,18 @@ async def test_nobody_is_led_elsewhere_by_who_is_told() -> None:
     finally:
         await runner.cleanup()
     assert came == ["/here"]
+
+
+async def test_who_cannot_be_connected_is_not_said_to_have_been_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posts, "CONNECT_SECONDS", 0.2)
+    with socket.socket() as listening, ExitStack() as callers:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):  # nobody takes them: who comes now waits at the door
+            caller = callers.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(listening.getsockname())
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        async with Workers() as workers, posting(workers) as poster:
+            attempt = await poster.post(HookPost(url, {}, b"{}", 15.0, private=True))
+    assert attempt.words == "no connection could be made within 0.2 s"

@@ -44,6 +44,7 @@ from gateway.webhooks.events import (
 
 NOW = 1_800_000_000_000
 ON = ReceiverRow("deploy", "https://example.org/hook")
+KEY = b"k" * 32
 keys = st.binary(min_size=24, max_size=64)
 
 
@@ -219,10 +220,19 @@ def test_what_a_receiver_asks_for_is_waited_for_and_is_no_failure_of_the_message
     code: int, seconds: int, tries: int
 ) -> None:
     after, there = settled(row(1, attempt=tries), ON, Attempt(code, retry_after=str(seconds)), NOW, 0.5)
-    wait = min(seconds * 1000, LONGEST_PAUSE_MS)
+    wait = max(min(seconds * 1000, LONGEST_PAUSE_MS), HOOK_RECEIVER.ms(1, 0.5))
     assert (after.state, after.attempt, after.retry_at, there.not_before) == (
         HookState.WAITING, tries, NOW + wait, NOW + wait,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("header", ["0", "Fri, 01 Jan 1999 00:00:00 GMT"])
+def test_who_asks_for_no_pause_is_asked_as_slowly_as_who_says_nothing(header: str) -> None:
+    one, there, now = row(1), ON, NOW
+    for _ in range(30):
+        one, there = settled(one, there, Attempt(503, retry_after=header), now, 1.0)
+        now = max(one.retry_at, there.not_before)
+    assert now - NOW > 20 * 60_000, "else it would be asked without an end, each time at once"
 
 
 @given(st.text(max_size=40))
@@ -392,3 +402,10 @@ def test_a_redirect_is_named_as_one(status: int, redirect: bool) -> None:
     assert ("redirects are not followed" in Attempt(status).why) is redirect
     assert Attempt(status).taken is (status == 299)
     assert Attempt(words="no answer").why == "no answer"
+
+
+@given(st.text(st.characters(min_codepoint=1, max_codepoint=0xDFFF), max_size=20), st.binary(max_size=5))
+def test_whatever_stands_in_a_header_is_judged(text: str, content: bytes) -> None:
+    """What is no UTF-8 there comes as halves of surrogate pairs."""
+    assert signing.unsigned([KEY], text, str(NOW // 1000), f"v1,{text}", content, NOW) is not None
+    assert signing.github_unsigned([KEY], f"sha256={text}", content) is not None

@@ -136,6 +136,18 @@ def open_file(directory: int, name: str, shown: str) -> int:
     return file
 
 
+def put_new(path: Path, data: bytes) -> None:
+    """Write a file that is not there yet. Raises `FileExistsError` for whatever lies there, also for a link that leads nowhere: a command of the model's may
+    have made it, and the gateway can write where the command cannot. Nothing is left of what could be written in part only; then `OSError`."""
+    file = path.open("xb")
+    try:
+        with file:
+            file.write(data)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def remove(directory: int, name: str, shown: str) -> None:
     """Remove what lies under a name, whatever it is; of folders only an empty one. Raises `PathRefused`, `FileNotFoundError`, `OSError`."""
     try:
