@@ -372,7 +372,9 @@ async def test_one_of_several_ends_within_its_time_and_gives_away_meanwhile(seco
     assert left_at[0] >= 2, "at once, and as it ends"
     (left_over,) = drained
     a_moment = 0.001  # a loop's clock may stand still for so long
-    assert 0 <= left_over <= (seconds / 2 if others else seconds) + a_moment, "who is told to go elsewhere has had some of it"
+    assert 0 <= left_over <= (seconds / 2 if others else seconds) + a_moment, (
+        "who is told to go elsewhere has had some of it"
+    )
 
 
 def test_what_was_handed_over_counts_as_long_as_it_is_had_and_what_was_found_never_does() -> None:
