@@ -230,7 +230,7 @@ async def test_a_header_of_bytes_that_are_no_text_is_refused_as_any_that_is_wron
     app = web.Application()
     app.add_routes(house.intake.routes())
     async with TestServer(app) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", cast("Any", server).port)
         writer.write(
             b"\r\n".join([b"POST /hooks/builds HTTP/1.1", b"Host: a", b"Content-Length: 2", *lines, b"", b"{}"])
         )
