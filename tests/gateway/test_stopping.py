@@ -209,7 +209,10 @@ async def test_who_agrees_for_good_while_somebody_else_says_no_is_not_told_that_
             activity.state = ActivityState.NOT_RUN
 
     async with running() as world:
-        made = replace(stopping(world, Noted(), Book()), queues=cast("Any", SimpleNamespace(turn_in=gives(running_))))
+        made = replace(
+            stopping(world, Noted(), Book()),
+            queues=cast("Any", SimpleNamespace(turn_in=gives(running_), known=gives(None))),
+        )
         key = SessionKey("api", "", "a")
         assert not await made.approve(key, "t", "c", Verdict.GIVEN, "ada", Lasting.ALWAYS)
 
