@@ -243,7 +243,7 @@ def test_what_could_be_written_in_part_only_does_not_lie_there(tmp_path: Path, m
             super().write(bytes(data)[:2])
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    def opened(path: Path, mode: str, *_: object, **__: object) -> Full:
+    def opened(path: Path, mode: str, *_: object, **__: object) -> io.FileIO:
         return Full(path, mode.replace("b", ""))
 
     monkeypatch.setattr(Path, "open", opened)
