@@ -152,11 +152,11 @@ def test_of_a_conversation_that_is_gone_nothing_is_known() -> None:
 async def test_a_stop_of_what_waits_says_whether_its_turn_had_begun(*, dropped: bool) -> None:
     told: list[int] = []
     message = Waiting(5, 5, said(), 0)
-    queue = SimpleNamespace(running=None)
+    queue = SimpleNamespace(running=None, key=KEY.text())
     runner = SimpleNamespace(take_out=gives(message))
     inbox = SimpleNamespace(drop=answers(None if dropped else Conflict("its turn has begun")))
     stopping = TurnStopping(
-        cast("Any", SimpleNamespace(inbox=inbox)), cast("Any", SimpleNamespace(of=gives(queue))), cast("Any", runner),
+        cast("Any", SimpleNamespace(inbox=inbox)), cast("Any", SimpleNamespace(of=gives(queue), known=gives(None))), cast("Any", runner),
         cast("Any", SimpleNamespace(begun=lambda _, number: told.append(number))), *cast("Any", (None, None, None)),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     )  # fmt: skip
     outcome = await stopping.stop_message(cast("Any", SimpleNamespace(session="s", inbox_id=5)))

@@ -218,7 +218,7 @@ class Store:
         retaining = SimpleNamespace(
             known_until=self.no, old_turns=self.no, old_files=self.no, old_sessions=self.no, database_bytes=self.no
         )
-        nothing = SimpleNamespace(messages=0, parts=0, failures=0, nodes=0, seconds=0.0)
+        nothing = SimpleNamespace(messages=0, parts=0, failures=0, nodes=0, seconds=0.0, damaged="")
 
         async def prune(*_: object) -> Any:
             if fails:

@@ -171,13 +171,13 @@ async def test_what_is_found_is_told_once_and_is_over_when_it_is_mended(tmp_path
 
 
 async def test_what_happened_wrongly_stays_known(tmp_path: Path) -> None:
-    where = str(tmp_path / "store.db")
+    where, clock = str(tmp_path / "store.db"), FakeClock()
     async with opened(where) as store:
-        accepted = await store.inbox.accept(message("m1"))
+        accepted = await store.inbox.accept(message("m1", at=clock.now))
         await store.inbox.drop(accepted.inbox_id, "withdrawn by the person")
     with closing(sqlite3.connect(where)) as db, db:
         db.execute("UPDATE inbox SET reason = ''")
-    watch = LawWatch(where, Audit(per_second=1_000), FakeClock())
+    watch = LawWatch(where, Audit(per_second=1_000), clock)
     for _ in range(3):
         await watch.look()
         assert watch.counts()[Law.UNTOLD] == 1
