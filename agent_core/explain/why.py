@@ -46,6 +46,8 @@ COMMANDS, REFUSED = "command", "refused"
 """Lanes of messages that are no turn's."""
 HELD = "hold"
 """The command as which a message is stored that cannot be put into its queue yet."""
+POST = "post"
+"""The one as which it is stored what the gateway, or whoever runs it, has to say in a chat: nobody there sent it."""
 ON_TIME_MS = 60_000
 """What was due is on time for so long."""
 WORTH_TELLING_MS = 300
@@ -295,6 +297,8 @@ def _carried_out(asked: Asked) -> str:
     occasion = asked.occasion
     if asked.command == HELD:
         return "It came too fast, or there was no room for it: it was kept, and run later as a message of its own unless it was taken out."
+    if asked.command == POST:
+        return "It was said at once; that waits for no turn."
     if occasion is None:
         return "It is a command and was carried out at once; commands wait for no turn."
     if occasion.missed:
@@ -336,6 +340,8 @@ def _arrival(asked: Asked) -> Sentence:
         size = ""
     if asked.request:
         words = sentence("A request came from {where} (number {number}, id {id}{size}).")
+    elif asked.command == POST:
+        words = "The gateway, or whoever runs it, had something to say in {where} (number {number}, id {id}{size})."
     elif asked.command not in ("", HELD):
         words = f"The command /{asked.command} came from {{where}} (number {{number}}, id {{id}}{{size}})."
     else:
