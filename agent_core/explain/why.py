@@ -44,8 +44,8 @@ from agent_core.turn.view import doubt_words
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
 """Lanes of messages that are no turn's."""
-HELD = "hold"
-"""The command as which a message is stored that cannot be put into its queue yet."""
+HELD, POST = "hold", "post"
+"""The commands as which are stored: a message that cannot be put into its queue yet; what the gateway, or whoever runs it, says in a chat."""
 ON_TIME_MS = 60_000
 """What was due is on time for so long."""
 WORTH_TELLING_MS = 300
@@ -279,9 +279,8 @@ def _asked_lines(case: StoryCase) -> list[Sentence]:
         case StoryEnd.STEERED:
             heard = next(e.at for e in case.events if isinstance(e, ev.Steered) and e.inbox == asked.number)
             turn = case.turn.turn if case.turn is not None else ""
-            lines.append(
-                Sentence(heard, f"It went into the turn {turn}, which was running, and is answered there.", frame=True)
-            )
+            words = f"It went into the turn {turn}, which was running, and is answered there."
+            lines.append(Sentence(heard, words, frame=True))
         case StoryEnd.FORGOTTEN:
             lines.append(Sentence(asked.at, "It is done; what it led to is not stored any more.", frame=True))
         case StoryEnd.ENDED | StoryEnd.RUNNING:
@@ -295,6 +294,8 @@ def _carried_out(asked: Asked) -> str:
     occasion = asked.occasion
     if asked.command == HELD:
         return "It came too fast, or there was no room for it: it was kept, and run later as a message of its own unless it was taken out."
+    if asked.command == POST:
+        return "It was said at once; that waits for no turn."
     if occasion is None:
         return "It is a command and was carried out at once; commands wait for no turn."
     if occasion.missed:
@@ -318,9 +319,8 @@ def _occurred(asked: Asked, occasion: Occasion) -> Sentence:
         times = f"{occasion.count} times, the first time" if occasion.count > 1 else "once,"
         words = f"{what} of {occasion.schedule} for {asked.where} had been missed {times} {late} before {named}."
     else:
-        since = (
-            f"had been due for {late}: the gateway was stopped, or busy" if occasion.late_ms > ON_TIME_MS else "was due"
-        )
+        behind = occasion.late_ms > ON_TIME_MS
+        since = f"had been due for {late}: the gateway was stopped, or busy" if behind else "was due"
         words = f"{what} of {occasion.schedule} for {asked.where} {since} {named}."
     return Sentence(asked.at, words, frame=True)
 
@@ -336,6 +336,8 @@ def _arrival(asked: Asked) -> Sentence:
         size = ""
     if asked.request:
         words = sentence("A request came from {where} (number {number}, id {id}{size}).")
+    elif asked.command == POST:
+        words = "The gateway, or whoever runs it, had something to say in {where} (number {number}, id {id}{size})."
     elif asked.command not in ("", HELD):
         words = f"The command /{asked.command} came from {{where}} (number {{number}}, id {{id}}{{size}})."
     else:

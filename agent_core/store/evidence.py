@@ -66,6 +66,7 @@ CALLS = 500
 """So many model calls."""
 PIECES_BYTES = 4 * 1024 * 1024
 """So much of pieces is read at once."""
+NO_TIME = 2**62
 OPEN_MOST = 500
 """So many open turns, and so many waiting messages, are looked at in one pass."""
 
@@ -307,7 +308,7 @@ class EvidenceReads(StoreReading):
         for values in keys:
             this = (column == value for column, value in zip(key, values, strict=True))
             try:
-                rows += await self._asks.made(query.where(*this), make)
+                rows += await self._asks.made(query.add_columns(*key).where(*this), make)
             except Damaged as error:
                 number, name = _cursor(values)
                 senseless.append((name or str(number), str(error)))
@@ -369,9 +370,16 @@ class EvidenceReads(StoreReading):
         return TurnEvidence(
             turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
             tuple(sorted(messages, key=lambda one: one.id)), parts, tuple(calls),
-            await self.parts_of(before[0].turn) if before else (), await self._heard_before(messages, before),
+            await self._parts_before(before), await self._heard_before(messages, before),
             await self._emptied(parts),
         )  # fmt: skip
+
+    async def _parts_before(self, before: Sequence[TurnRow]) -> tuple[KeptPart, ...]:
+        """Those of the turn before. That they cannot be read is told of that one, which has them."""
+        try:
+            return await self.parts_of(before[0].turn) if before else ()
+        except Damaged:
+            return ()
 
     async def _emptied(self, parts: Sequence[KeptPart]) -> frozenset[str]:
         """Those of the chats that these were made for of which nothing is left. Asked only of parts that stand elsewhere."""
@@ -423,8 +431,9 @@ class EvidenceReads(StoreReading):
         return tuple(await self._asks.made(query, _kept_part))
 
     async def parts(self, after: int, limit: int) -> EvidencePage[KeptPart]:
-        """Parts behind a number."""
-        return await self._page(_PARTS.where(_d.id > after).order_by(_d.id).limit(limit), _kept_part, _d.id)
+        """Parts behind a number. One that stands for nothing is named as what it is: a number alone is a message's."""
+        page = await self._page(_PARTS.where(_d.id > after).order_by(_d.id).limit(limit), _kept_part, _d.id)
+        return replace(page, senseless=tuple((f"delivery:{number}", why) for number, why in page.senseless))
 
     async def messages(self, after: int, limit: int) -> EvidencePage[InboxRow]:
         """Messages behind a number, as they are stored."""
@@ -667,5 +676,6 @@ def _kept_part(row: Sequence[Any]) -> KeptPart:
 
 
 def _cursor(key: Sequence[Any]) -> Cursor:
-    """Where a row lies, by the columns that name it: a number, or a time and a name."""
-    return int(key[0] or 0), str(key[1]) if len(key) > 1 else ""
+    """Where a row lies, by the columns that name it: a number, or a time and a name. SQLite keeps a text also as a time: behind all that are one."""
+    at = key[0] or 0
+    return at if isinstance(at, int) else NO_TIME, str(key[1]) if len(key) > 1 else ""

@@ -479,9 +479,9 @@ async def _forget(config_file: Path | None, who: str) -> int:
         return 0
     begun = await remote.decide("forget", who)
     if not all(one.get("known") for one in begun):
-        click.echo(
-            f"{who} is not among those who spoke (outspoken people list); what is kept of them is looked for all the same."
-        )
+        from gateway.retention.forgetting import unknown
+
+        click.echo(unknown(who))
     click.echo(
         "It is begun, and goes on also after a restart. outspoken status says when it is done, and what is kept."
     )

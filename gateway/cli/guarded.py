@@ -54,6 +54,25 @@ def _alone(error: Exception) -> Exception:
     return _alone(inner[0]) if len(inner) == 1 else cast("Exception", error)
 
 
+def _no_more_files(error: BaseException | None) -> bool:
+    """This process, or the machine, may open no further file: that is why this, or one of what it came of or holds, was raised."""
+    if error is None:
+        return False
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return True
+    inner = cast("BaseExceptionGroup[BaseException]", error).exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return any(map(_no_more_files, (*inner, error.__cause__)))
+
+
+def _files_words() -> str:
+    try:
+        import resource
+    except ImportError:
+        return "Too many files are open."
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return f"Too many files are open: this process may have {most} open at once. Allow it more: ulimit -n 1024 in a shell, LimitNOFILE= of systemd."
+
+
 def _print_no_more() -> None:
     """What is left for standard output has no place to go, and is not tried again at the end of the process."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -61,6 +80,9 @@ def _print_no_more() -> None:
 
 def _problem(error: Exception) -> int:
     """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
+    if _no_more_files(error):  # before anything is imported: a module is a file, too
+        click.echo(_files_words(), err=True)
+        return TRY_AGAIN
     from adapters.terminal.ask import GatewayLost, GatewayRefused
     from agent_core.store.database.trouble import cannot_start, only
     from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable

@@ -191,11 +191,16 @@ class Auditor:
         found.breaches += [one for one in first if (one.law, one.where) in again and one.key not in known]
 
     async def _seen(self, look: Callable[[], Awaitable[Iterable[Breach]]], where: str) -> list[Breach]:
-        """What one look finds; that it finds rows of which nobody can make anything is a finding, and the others are looked at all the same."""
+        """What one look finds; that it finds rows of which nobody can make anything is a finding, and the others are looked at all the same.
+        SQLite keeps a text also where a number belongs: of such a row a law can make nothing."""
         try:
             return list(await look())
         except Damaged as error:
             return [Breach(Law.UNREADABLE, str(error), where)]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            return [
+                Breach(Law.UNREADABLE, f"What is stored there does not fit together: {type(error).__name__}.", where)
+            ]
 
     # ------------------------------------------------------------------ one look each
 
@@ -270,10 +275,12 @@ def _on_disk(file: str) -> bool:
 
 
 async def _pages(read: Callable[[], Awaitable[EvidencePage[T]]]) -> AsyncGenerator[EvidencePage[T]]:
-    """EvidencePage after page, until one is not full."""
+    """EvidencePage after page, until one is not full, or does not lead on."""
+    last: Cursor | None = None
     while True:
         page = await read()
         if page.keys:
             yield page
-        if len(page.keys) < PAGE:
+        if len(page.keys) < PAGE or page.keys[-1] == last:
             return
+        last = page.keys[-1]

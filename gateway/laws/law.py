@@ -137,8 +137,13 @@ class Breach:
 
     @property
     def key(self) -> tuple[Law, str, str]:
-        """By which the same breach is known again."""
+        """By which the same breach is known again in one look."""
         return (self.law, self.where, self.what)
+
+    @property
+    def place(self) -> tuple[Law, str]:
+        """By which it is known again in later looks: what it says may have grown since, such as for how long something waits."""
+        return (self.law, self.where or self.what)
 
 
 @dataclass(frozen=True, slots=True)

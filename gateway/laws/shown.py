@@ -305,7 +305,7 @@ def _same_words(
         return
     turn = seen.turn.turn
     if missing and len(shows) < len(said):
-        words = f"Of {bubble} of turn {turn}, part {missing[0]} of {len(wanted)} is not there."
+        words = f"Of {bubble} of turn {turn}, part {missing[0] + 1} of {len(wanted)} is not there."
         yield breach(seen, Law.GAP, words)
     elif sorted(said) == sorted(shows):
         yield breach(

@@ -117,13 +117,13 @@ class LawWatch:
                 *await evidence.numbers_before(now - self._rules.hours * HOUR_MS),
             )
             found = await Auditor(evidence, moment, self._rest, newest=NEWEST).run(since)
-        before = {one.key for one in self.known}
+        before = {one.place for one in self.known}
         kept = [one for one in self.known if one.law not in MENDS]
         fresh = [one for one in found.breaches if one.key not in {kept_one.key for kept_one in kept}]
         self.known, self._mark, self.at = (*kept, *fresh), found.mark, self._clock.now_ms()
         self.looked += found.seen
         self.passes += 1
-        if told := [one for one in fresh if one.key not in before]:
+        if told := [one for one in fresh if one.place not in before]:
             log.error(
                 "audit.broken", count=len(told), laws=sorted({one.law.value for one in told}),
                 where=[one.where for one in told[:TOLD]], complaints=[one.what for one in told[:TOLD]],

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import os
 import re
 import sys
 import threading
@@ -147,7 +148,9 @@ def _place(file: str, line: int, function: str) -> str:
 def _opened(notes: Path) -> TextIO | None:
     """The file for notes, empty; what an earlier process noted in it goes to the log."""
     try:
-        file = notes.open("a+", encoding="utf-8", errors="replace")  # a disk may have made anything of it
+        # for this user alone, whatever the process leaves to others: what it holds goes into the log
+        handle = os.open(notes, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.fdopen(handle, "a+", encoding="utf-8", errors="replace")  # a disk may have made anything of it
         left = _taken(file)
     except OSError as error:
         log.warning("loop.not_noted", error=error.strerror or type(error).__name__)

@@ -19,7 +19,7 @@ from gateway.people import access
 from gateway.people.keyring import Keyring
 from gateway.people.keys import KeyRefused, Nameable
 from gateway.people.members import everybody_of
-from gateway.retention.forgetting import Forgetting, copies_beside
+from gateway.retention.forgetting import Forgetting, copies_beside, unknown
 from gateway.sharing.portion import KEYS, PEOPLE
 from gateway.version import program_version
 
@@ -60,12 +60,13 @@ async def forget(config: Config, paths: Paths, account: str, person: str) -> lis
     async with open_store(where, clock=clock, ids=ids, version=program_version()) as store:
         places = (config.tools.workspace or paths.workspaces, config.spool(paths), paths.state_dir / COMMANDS)
         forgetting = Forgetting(store, clock, ids, *places, alone=True)
+        known = await store.forgotten.known([(account, person)])
         await forgetting.begin((account, person), "operator")
         told: list[str] = []
         for job in await store.forgotten.jobs():
             if job.done_at is None:
                 told = (await forgetting.finish(job)).lines(copies_beside(paths.database))
-        return told
+        return told if known else [unknown(f"{account}/{person}"), *told]
 
 
 async def keys_of(

@@ -103,6 +103,13 @@ class ForgettingResult:
         return lines
 
 
+def unknown(who: str) -> str:
+    """What is said of somebody whom nobody has heard of: a name may be written wrongly, and what is removed cannot be seen."""
+    return (
+        f"{who} is not among those who spoke (outspoken people list); what is kept of them is looked for all the same."
+    )
+
+
 def attached(words: str) -> list[str]:
     """The files of a workspace of which a message says that its person attached them, with the texts beside them. Pure."""
     found: list[str] = []

@@ -289,3 +289,12 @@ def test_a_story_that_is_too_long_keeps_its_ends_and_says_how_much_is_left_out(c
     if count > 6:
         assert lines[0] in kept
         assert lines[-1] in kept or (lines[-1].frame is False and len(framed) >= 5)
+
+
+def test_what_the_gateway_says_by_itself_is_told_as_nobodys_command():
+    asked = Asked(
+        number=4, key="operators:1", where="toy/1", lane="command", state=InboxState.DONE, at=1_000, command="post"
+    )
+    told = " ".join(line.words for line in story_of(StoryCase(now=10_000, messages=(asked,), about=4)))
+    assert "had something to say in toy/1" in told
+    assert "command" not in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -203,3 +204,18 @@ def guarded_status(error: Exception) -> int:
         guarded.guarded(meets)
     assert isinstance(ended.value.code, int)
     return ended.value.code
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_that_no_further_file_may_be_opened_is_said_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], *, grouped: bool
+) -> None:
+    why = OSError(errno.EMFILE, "Too many open files")
+
+    async def work() -> int:
+        raise ExceptionGroup("tasks", [why, ValueError("it was ended by that")]) if grouped else why
+
+    with pytest.raises(SystemExit) as ended:
+        guarded.guarded(work)
+    assert ended.value.code == TRY_AGAIN
+    assert "ulimit -n" in capsys.readouterr().err

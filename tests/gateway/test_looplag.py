@@ -71,6 +71,7 @@ async def test_code_that_keeps_the_interpreters_lock_is_named_when_it_is_over(tm
     assert any(":keeps_the_lock" in str(line["frames"]) for line in held)
     assert lines[-1]["event"] == "loop.went_on"
     assert (tmp_path / "notes").read_text() == ""
+    assert (tmp_path / "notes").stat().st_mode & 0o077 == 0
 
 
 async def test_a_loop_that_runs_is_no_word_worth():

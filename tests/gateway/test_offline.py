@@ -20,7 +20,8 @@ async def test_who_is_to_be_forgotten_is_and_so_is_whom_a_gateway_had_not_come_t
         left = Forgetting(store, clock, SystemIds(clock), tmp_path / "w", None, None)
         await left.begin(("telegram/1", "8"), "operator")
     told = await forget(config, paths, "telegram/1", "7")
-    assert told[0].startswith("Forgotten.")
+    assert told[0].startswith("telegram/1/7 is not among those who spoke"), "the name may be written wrongly"
+    assert told[1].startswith("Forgotten.")
     async with opened(str(paths.database)) as store:
         jobs = await store.forgotten.jobs()
         assert [job.done_at is not None for job in jobs] == [True, True]

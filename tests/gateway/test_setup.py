@@ -259,6 +259,13 @@ async def test_what_was_given_and_is_no_good_is_not_tried_again_and_again(tmp_pa
         assert not (tmp_path / ".env").exists()
 
 
+async def test_input_that_ends_in_the_middle_names_what_was_asked_for_then(tmp_path: Path) -> None:
+    ran = await outspoken(tmp_path, "setup", stdin="n\n")
+    assert ran.status == 2
+    assert "nobody can be asked: Set up Telegram?\n" in ran.out
+    assert "TELEGRAM_BOT_TOKEN=… outspoken setup telegram --yes" in ran.out
+
+
 async def test_each_can_be_left_out(tmp_path: Path) -> None:
     ran = await outspoken(tmp_path, "setup", stdin="n\nno\n\nmaybe\nn\n")
     assert (ran.status, "Nothing was changed" in ran.out, "answer y or n" in ran.out) == (0, True, True), ran.out

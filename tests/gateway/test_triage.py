@@ -73,6 +73,7 @@ def test_what_cannot_be_told_has_a_status_of_its_own(tmp_path: Path):
         done = outspoken(env, "triage", *arguments, stdin="")
         assert (done.returncode, words in done.stderr) == (status, True), done.stderr
         assert "Traceback" not in done.stderr
+        assert "Nothing went wrong" not in done.stdout
 
 
 # ---------------------------------------------------------------------- the database

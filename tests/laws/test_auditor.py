@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from adapters.contract.base import FromApi, SessionKey
 from adapters.contract.contents import Content, ContentKind
@@ -168,6 +169,57 @@ async def test_what_is_found_is_told_once_and_is_over_when_it_is_mended(tmp_path
     await watch.look()
     assert watch.words() == ""
     assert sum(watch.counts().values()) == 0
+
+
+async def test_what_waits_for_longer_and_longer_is_logged_once(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    async with opened(where) as store:
+        await store.inbox.accept(message("m1", body=SAID))
+    clock = FakeClock()
+    watch = LawWatch(where, Audit(per_second=1_000, late_seconds=10), clock)
+    said = set[str]()
+    with capture_logs() as logged:
+        for _ in range(3):
+            clock.now += LATER
+            await watch.look()
+            said.add(watch.words())
+    assert len(said) == 3, "it says for how long"
+    assert [one["event"] for one in logged].count("audit.broken") == 1
+
+
+async def test_a_part_of_which_nobody_can_make_anything_is_named_alone(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    async with opened(where) as store:
+        accepted = await store.inbox.accept(message("m0", "chat0"))
+        epoch = accepted.epoch or await store.sessions.claim(accepted.session)
+        text = Content(ContentKind.TEXT, Styled("x"))
+        for number in range(3):
+            part = new_part(WantedPart("b", 0, text, final=True), "t/1/2/", f"inbox:{number}", 1)
+            await store.deliveries.put(accepted.session, epoch, [replace(part.row, at=1)])
+    with closing(sqlite3.connect(where)) as db, db:
+        numbers = [str(row[0]) for row in db.execute("SELECT id FROM deliveries ORDER BY id")]
+        db.execute("UPDATE deliveries SET state = 'posted' WHERE id = ?", [numbers[1]])
+    async with open_reads(where) as reads:
+        reads_evidence = EvidenceReads(reads.asks)
+        page = await reads_evidence.parts(0, PAGE)
+        assert [str(one.id) for one in page.rows] == [numbers[0], numbers[2]]
+        moment = Viewpoint(FakeClock().now, (), 10**12, runs=None)
+        found = await Auditor(reads_evidence, moment, again_seconds=0.0).run(Watermark())
+    named = [one.where for one in found.breaches if one.law is Law.UNREADABLE]
+    assert [one for one in named if one != str(accepted.inbox_id)] == [f"delivery:{numbers[1]}"], "as explain takes it"
+
+
+async def test_a_text_where_a_number_belongs_is_named_and_hides_no_other(tmp_path: Path) -> None:
+    where = str(tmp_path / "store.db")
+    await filled(where, 3)
+    with closing(sqlite3.connect(where)) as db, db:
+        turns = [str(row[0]) for row in db.execute("SELECT turn FROM turns ORDER BY opened_at, turn")]
+        db.execute("UPDATE turns SET opened_at = 'soon' WHERE turn = ?", [turns[0]])
+    async with open_reads(where) as reads:
+        moment = Viewpoint(FakeClock().now, (), 10**12, runs=None)
+        found = await Auditor(EvidenceReads(reads.asks), moment, again_seconds=0.0).run(Watermark())
+    assert found.turns == 3
+    assert Law.UNREADABLE in {one.law for one in found.breaches if one.where == turns[0]}
 
 
 async def test_what_happened_wrongly_stays_known(tmp_path: Path) -> None:

@@ -66,11 +66,13 @@ class Wizard:
 
     def run(self, names: Sequence[str]) -> int:
         """Go through the services; the exit status."""
+        at: Sequence[str] = names
         try:
             for service in self._chosen(names):
+                at = (service.name,)
                 self._service(service, sure=bool(names))
         except Nobody as missing:
-            self.prompts.say(self._nobody(str(missing), names))
+            self.prompts.say(self._nobody(str(missing), at))
             self.status = USAGE
         if self.written:
             self._farewell()
@@ -91,10 +93,11 @@ class Wizard:
     def _nobody(self, question: str, names: Sequence[str]) -> str:
         services_meant = [services()[name] for name in names] or [*services().values()]
         variables = [self.doc(*service.keys[0]).env[-1] for service in services_meant]
-        what = question.rstrip(": ").partition(" (")[0]
+        what = question.strip().rstrip(": ").partition(" (")[0]
+        end = "" if what.endswith((".", "?")) else "."
         why = "nothing says" if not self.prompts.asks else "standard input is closed, so nobody can be asked:"
         return (
-            f"{why[:1].upper()}{why[1:]} {what}.\n"
+            f"{why[:1].upper()}{why[1:]} {what}{end}\n"
             f"Put it into the environment and run it with --yes, for example: {variables[0]}=… outspoken setup {services_meant[0].name} --yes"
         )
 

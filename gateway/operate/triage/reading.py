@@ -197,22 +197,29 @@ async def _from_lines(asked: TriageRequest, since: int | None, say: Callable[[st
     try:
         for tail in tails:
             sift(found, tail.more() if asked.follow else tail.all(), stamp)
-        teller.tell(_report(found, asked))
+        if not _is_no_log(found):  # of what else it is, nobody knows whether anything went wrong
+            teller.tell(_report(found, asked))
         while asked.follow and not all(tail.over for tail in tails):
             await asyncio.sleep(LOOK_SECONDS)
             for tail in tails:
                 sift(found, tail.more(), stamp)
-            teller.tell(_report(found, asked))
+            if not _is_no_log(found):
+                teller.tell(_report(found, asked))
     except (OSError, EOFError, zlib.error) as error:
         raise CannotTriage(f"The log cannot be read: {error}.") from error
     finally:
         for tail in tails:
             tail.close()
-    if found.lines and found.unread == found.lines:
+    if _is_no_log(found):
         raise CannotTriage(
             f'None of the {found.lines} lines is a log event in JSON. Set [log] format = "json", and take journalctl with -o cat.'
         )
     return WRONG if found.groups else NOTHING_WRONG
+
+
+def _is_no_log(found: LogReading) -> bool:
+    """There are lines, and none of them is a log event."""
+    return bool(found.lines) and found.unread == found.lines
 
 
 def _report(found: LogReading, asked: TriageRequest) -> Report:
