@@ -142,7 +142,7 @@ class TelegramAdapter:
     async def _set_menu(self) -> None:
         from telegram import BotCommand
 
-        menu = [BotCommand(command.name, command.words[:256]) for command in self._intake.commands()]
+        menu = [BotCommand(name, words[:256]) for name, words in _in_language("", self._intake.commands())]
         known = await self.port.asked(self._bot.get_my_commands())
         if list(known) != menu:
             await self.port.asked(self._bot.set_my_commands(menu))

@@ -143,11 +143,20 @@ def _overlap(turn: Standing, at: int) -> Decisions:
     if turn.settings.takes_nothing_for_an_end and says_nothing_more(own, turn.draft.partial):
         return [OverlapFound(at=at, dropped=len(own))]
     remover = OverlapRemover(turn.draft.partial)
-    shown = remover.feed(own) + remover.finish()
+    shown = remover.feed(own) + remover.finish(cut=_breaks_off(turn))
     if shown == own:
         return ()
     kept = next((n for n in range(min(len(own), len(shown)), 0, -1) if own.endswith(shown[len(shown) - n :])), 0)
     return [OverlapFound(at=at, dropped=len(own) - kept, text=shown[: len(shown) - kept])]
+
+
+def _breaks_off(turn: Standing) -> bool:
+    """The call whose overlap is asked for did not come to its end, and the model is asked again."""
+    match turn.questions[1:2]:
+        case [CallOver(event=CallBroke()) | Restart()]:
+            return True
+        case _:
+            return False
 
 
 def _call_over(turn: Standing, event: ReplyFinished | CallBroke | SpendRefused, reads: Reads | None) -> Decisions:

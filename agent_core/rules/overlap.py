@@ -16,6 +16,9 @@ What counts as a repetition, the longest one first. White space at its edges is 
 3. A continuation that has begun like `partial` for 40 characters and then goes another way is a new version of the reply.
    It is shown whole, as a new paragraph. If it ends before it goes another way, it says nothing new, and is dropped.
 
+   One that breaks off before it goes another way is dropped at any length, as is one that breaks off where it may still grow
+   into a repetition of the end: it was never shown, and the model is asked again.
+
 4. What is said over and over is no repetition: a refrain, "ha ha ha", the same line of a list. Where the end of `partial` has said the same twice or
    more, another time may well be meant, and nobody could tell what is missing if it were dropped; so it stays.
 
@@ -111,12 +114,12 @@ class OverlapRemover:
             case _:
                 assert_never(self._mode)
 
-    def finish(self) -> str:
-        """The continuation is over: what was held back and is no repetition."""
+    def finish(self, *, cut: bool = False) -> str:
+        """The continuation is over, or was `cut` off: what was held back and is no repetition."""
         if self._mode is not _Removing.HOLDING:
             self._mode = _Removing.PASSING
             return ""
-        result = self._decide(ended=True)
+        result = "" if cut else self._decide(ended=True)
         self._mode = _Removing.PASSING
         return result
 

@@ -191,7 +191,10 @@ class Supervisor:
         self._failing.pop(what, None)
 
     async def _run(self) -> None:
-        attempt = 0
+        attempt, needed = (
+            0,
+            False,
+        )  # how often it failed in a row, and whether it was last for something that a person has to do
         while True:
             self._is(AdapterState.STARTING, self.words)
             fatal, pause = False, 0.0
@@ -202,7 +205,9 @@ class Supervisor:
             except AdapterDown as down:
                 fatal, pause, words = down.fatal, down.wait_seconds, str(down)
                 times = 1 if self._was_sound else attempt + 1
-                if worth_saying(times):
+                if (fatal and not needed) or worth_saying(
+                    times
+                ):  # that a person is needed is news, however often it failed before
                     (log.error if fatal else log.warning)(
                         "adapter.down", adapter=self.adapter.name, words=words, times=times
                     )
@@ -219,6 +224,7 @@ class Supervisor:
                 words = "It ended by itself."
                 log.error("adapter.ended", adapter=self.adapter.name)
             self.restarts += 1
+            needed = fatal
             attempt = 1 if self._was_sound else attempt + 1
             self._up_at = 0.0
             if words != STORAGE_AWAY:

@@ -156,9 +156,10 @@ def usage_words(session: Usage, today: Usage) -> str:
     """What a conversation has used."""
 
     def one(usage: Usage) -> str:
-        return speak(
-            "{turns} answers, {read} tokens in, {written} out",
-            turns=usage.turns,
+        return speak_many(
+            "{count} answer, {read} tokens in, {written} out",
+            "{count} answers, {read} tokens in, {written} out",
+            usage.turns,
             read=number(usage.input_tokens),
             written=number(usage.output_tokens),
         )

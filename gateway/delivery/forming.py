@@ -7,9 +7,9 @@ worker cannot format in its time is shown whole, without form; text on its way t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -21,11 +21,15 @@ from agent_core.workers.pool import Job, Workers, WorkFailed
 
 log = structlog.get_logger("delivery")
 
+T = TypeVar("T")
+
 AT_ONCE_CHARS, AT_ONCE_MARKS = 3_000, 300
 """Texts of up to so many characters, and so many marks among them, take milliseconds; a thousand open brackets take a hundred times as long."""
 _MARKS = "[*_~`<!"
 GROWING_CHARS = 60_000
 """A text on its way that is longer is shown again when it is there: nobody reads twenty messages as they grow."""
+SIGN_SECONDS = 2.0
+"""While a worker formats, whoever waits for it says this often that it is at work: each job has a limit of its own, and the line before it none."""
 AT_A_TIME = 8
 """So many pieces are read of a worker's answer before the loop does something else."""
 WORKERS = 2
@@ -96,12 +100,29 @@ def _name(form: FormParts) -> str | None:
     return f"{module}:{name}" if isinstance(module, str) and name.isidentifier() else None
 
 
+def _unheard() -> None:
+    """Nobody watches whether anything goes on."""
+
+
+async def _signed(work: Awaitable[T], sign: Callable[[], None]) -> T:
+    """What comes of it; while it lasts, `sign` is called."""
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait((task,), timeout=SIGN_SECONDS))[0]:
+            sign()
+        return task.result()
+    finally:
+        task.cancel()
+
+
 @dataclass(slots=True)
 class Texts:
     """The texts of one turn as one chat shows them: a final one is formatted once, of the others the last state is kept."""
 
     form: Callable[[], FormParts]
     forming: Callable[[], Forming]
+    at_work: Callable[[], None] = _unheard
+    """Called again and again while a text is formatted: whoever waits for it is not stuck."""
     _finals: dict[str, tuple[Piece, ...]] = field(default_factory=dict[str, tuple[Piece, ...]])
     _grown: dict[str, tuple[Piece, ...]] = field(default_factory=dict[str, tuple[Piece, ...]])
 
@@ -137,7 +158,7 @@ class Texts:
         for markdown, growing in asked:
             if not growing:
                 if markdown not in self._finals:
-                    self._finals[markdown] = await self.forming().final(self.form(), markdown)
+                    self._finals[markdown] = await _signed(self.forming().final(self.form(), markdown), self.at_work)
             elif (found := await self.forming().growing(self.form(), markdown)) is not None:
                 grown[markdown] = found
             else:

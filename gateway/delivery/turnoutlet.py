@@ -56,12 +56,14 @@ class TurnOutlet:
     texts: Texts = field(init=False)
     seen: bool = False
     """The chat was shown something of the turn."""
+    over: bool = False
+    """Its end is stored, with what the chat is to show of it."""
     task: tuple[int, str] | None = None
     """Of a background task: its number and title. Of such a turn its chat sees what people are asked, and nothing else."""
 
     def __post_init__(self) -> None:
         self.surface = self.find()
-        self.texts = Texts(lambda: self.surface.calls.port.parts, lambda: self.surface.calls.forming)
+        self.texts = Texts(lambda: self.surface.calls.port.parts, lambda: self.surface.calls.forming, self._at_work)
 
     def stand_beside(self, number: int, title: str) -> None:
         """It shows a background task, of which the chat sees little and late: how soon is no matter."""
@@ -80,12 +82,18 @@ class TurnOutlet:
             self.driver.seen.unsubscribe(self.surface.bell)
         self.surface.drop(self)
 
+    def _at_work(self) -> None:
+        """Its last words are being formatted: the turn goes on, and the watchdog leaves it alone."""
+        if self.driver is not None:
+            self.driver.waits()
+
     def closing(self, view: View) -> Sequence[DeliveryRow]:
-        """See `agent_core.driver.watcher.Outlet`."""
-        return self.surface.closing(self, view)
+        """See `agent_core.driver.watcher.Outlet`. Whoever comes when the end is stored holds nothing back: nobody would let it go again."""
+        return () if self.over else self.surface.closing(self, view)
 
     def closed(self) -> None:
         """See `agent_core.driver.watcher.Outlet`."""
+        self.over = True
         self.surface.ledger.release(self.turn)
         self.left()
 

@@ -191,6 +191,22 @@ def test_a_break_in_text_goes_on_from_the_text_and_shows_it_once():
     assert rig.view().text == "The quick brown fox."
 
 
+@pytest.mark.parametrize("again", ["The quick", "brown fox ju"])
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_continuation_that_breaks_off_while_it_only_repeats_is_not_said_twice(again: str, dies: bool):
+    rig = Rig()
+    rig.text("The quick brown fox jumps over ")
+    rig.breaks(BreakCause.DROPPED)
+    rig.text(again)
+    if dies:
+        rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    else:
+        rig.breaks(BreakCause.DROPPED)
+    assert rig.last_call.partial == "The quick brown fox jumps over "
+    rig.says("The quick brown fox jumps over the dog.")
+    assert rig.view().text == "The quick brown fox jumps over the dog."
+
+
 def test_a_break_in_text_that_cannot_be_continued_says_that_the_reply_is_cut():
     rig = Rig()
     rig.text("The quick")

@@ -117,6 +117,26 @@ async def test_pauses_grow_until_it_was_sound_and_are_as_long_as_the_platform_wa
     assert slept == [*(ADAPTER.seconds(n, 1.0) for n in growing), 7_777.0, FATAL_PAUSE_SECONDS]
 
 
+async def test_that_a_person_is_needed_is_logged_at_once_however_often_it_failed_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away, token = AdapterDown("away"), AdapterDown("a token", fatal=True)
+    lives: list[tuple[float, Exception]] = [(1.0, one) for one in (away, away, token, token, token, away, token)]
+    adapter = NeverUp(FakeClock(), lives)
+
+    async def sleep(_: float) -> None:
+        if not adapter.lives:
+            raise Over
+
+    names = SimpleNamespace(sleep=sleep, ensure_future=asyncio.ensure_future, wait=asyncio.wait, Event=asyncio.Event)
+    monkeypatch.setattr(supervisor, "asyncio", names)
+    one = Supervisor(cast("Any", adapter), adapter.clock, lambda: None, _no_share, lambda _: None)
+    with capture_logs() as logs, pytest.raises(Over):
+        await one._run()
+    said = [(line["times"], line["log_level"]) for line in logs if line["event"] == "adapter.down"]
+    assert said == [(1, "warning"), (2, "warning"), (3, "error"), (4, "error"), (7, "error")]
+
+
 async def test_who_is_deaf_is_ended_before_another_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
     ended: list[str] = []

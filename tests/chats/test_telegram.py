@@ -440,6 +440,9 @@ async def test_a_person_is_spoken_to_in_their_language(telegram: TelegramHarness
         await telegram.until(lambda: "Rien n’est en cours ici." in texts(telegram, chat))
         told = {call.params.get("language_code"): str(call.params) for call in telegram.fake.log.of("setMyCommands")}
         assert "eine neue Unterhaltung" in told["de"]
+        assert not [language for language, words in told.items() if "{/" in words], (
+            "a command is written as it is typed"
+        )
     async with running(telegram):  # another process, the same choice
         telegram.say(chat, ada, "/undo")
         await telegram.until(lambda: "Il n’y a rien à retirer." in texts(telegram, chat))

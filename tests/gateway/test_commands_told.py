@@ -92,7 +92,7 @@ async def test_usage_is_that_of_today_and_in_all_under_the_agent_that_answers_he
     today = datetime.fromtimestamp(chat.clock.now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     assert chat.since == [0, round(today.timestamp() * 1000)]
     assert [one.name for one in chat.standings] == ["coder"]
-    assert words.splitlines()[0].startswith("This conversation today: 1 answers, 10 tokens in")
+    assert words.splitlines()[0].startswith("This conversation today: 1 answer, 10 tokens in")
     assert words.splitlines()[1].startswith("In all: 5 answers, 50 tokens in")
     assert usage_words(Usage(5, 50, 2), Usage(1, 10, 2)) == "\n".join(words.splitlines()[:2])
 

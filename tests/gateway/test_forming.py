@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from adapters.contract.chat import Piece
 from adapters.delivery.formjob import decoded, encoded
+from adapters.delivery.parts import Parts, Picture
 from adapters.discord.pieces import pieces as discord
 from adapters.slack.pieces import pieces as slack
 from adapters.telegram.pieces import pieces as telegram
 from adapters.text.styled import Styled
 from agent_core.workers.pool import Workers
-from gateway.delivery.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Forming, FormParts
+from gateway.delivery.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Forming, FormParts, Texts
 from tests import examples
 
 FORMS = [telegram, discord, slack]
@@ -83,6 +84,22 @@ async def test_a_text_on_its_way_that_takes_too_long_is_left_as_it_is(monkeypatc
     async with Workers() as workers:
         assert await Forming(workers).growing(endless, "x" * 9000) is None
         assert await Forming(workers).growing(telegram, "x " * GROWING_CHARS) is None
+
+
+async def test_whoever_waits_for_a_text_that_takes_long_hears_that_it_is_at_work(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("gateway.delivery.forming.FINAL", replace(FINAL, seconds=0.5))
+    monkeypatch.setattr("gateway.delivery.forming.SIGN_SECONDS", 0.05)
+    signs, shown = list[str](), list[tuple[Piece, ...]]()
+
+    def show(parts: Parts) -> Picture:
+        shown.append(parts(LONG, False))
+        return Picture(())
+
+    async with Workers() as workers:
+        forming = Forming(workers)
+        await Texts(lambda: endless, lambda: forming, lambda: signs.append("at work")).shown(show)
+    assert text_of(shown[-1]) == LONG
+    assert signs
 
 
 async def test_without_any_worker_the_text_still_comes_whole():

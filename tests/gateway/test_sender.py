@@ -679,6 +679,20 @@ async def test_a_turn_that_shows_itself_here_is_awaited_no_more() -> None:
         assert one.surface.ledger.awaited == set()
 
 
+async def test_an_end_that_is_stored_is_shown_whoever_comes_with_another_one() -> None:
+    """A watchdog that takes a slow end for none puts last words together while the driver stores the turn's own."""
+    answer = Bubble("text0", BubbleKind.ANSWER, "hello", final=True)
+    async with chat() as one:
+        outlet = TurnOutlet(lambda: one.surface, "t1", ME, "", "7")
+        one.surface.add(outlet)
+        assert [row.origin for row in outlet.closing(View((answer,), open=False))] == ["t1"]
+        outlet.closed()
+        notice = Bubble("notice", BubbleKind.NOTICE, "it failed", final=True)
+        assert not outlet.closing(View((answer, notice), open=False))
+        await one.shows("t1")
+        assert [said for _, said, _ in one.port.calls] == ["hello"]
+
+
 async def test_a_chat_that_takes_something_again_is_not_in_trouble_any_more() -> None:
     async with chat(Ability.KEYED) as one:
         one.port.does = [fails(Fate.REFUSED, Cause.BLOCKED)]
