@@ -9,6 +9,10 @@ and again until they are confirmed by *their* ids; others would answer nothing, 
 There are servers that never forget (stand-ins for tests mostly). One is known by what it answers without an offset: just what was
 confirmed. There the waiting poll has the offset, and every other one looks without.
 
+Where several gateways share a bot, one that lost the database does not know whether the poll is its own still, and each of its polls ends that of
+whoever has it by now. So it asks by a poll that waits: if somebody else asks meanwhile, the server ends it with a 409, and it asks no more until it
+knows. If nobody does, the database is away for all, and people are told so.
+
 Laws (tests/adapters/test_offsets.py): what was not answered and taken is never confirmed; whatever the ids do, each update comes in; an
 answer that brings nothing new is followed by a pause or by a poll that waits.
 """
@@ -90,9 +94,11 @@ class Polling:
         clock: Clock,
         take: Callable[[Sequence[object]], Awaitable[bool]],
         introduce: Callable[[], Awaitable[None]],
-        ours: Callable[[], Awaitable[None]],
+        ours: Callable[[], Awaitable[bool]],
+        *,
+        several: bool = False,
     ) -> None:
-        """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more; `ours` see `ChatIntake`."""
+        """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more; `ours` and `several` see `ChatIntake`."""
         self.words = ""
         """Why nothing comes in although we ask."""
         self._account = settings.account
@@ -102,6 +108,8 @@ class Polling:
         self._take = take
         self._introduce = introduce
         self._ours = ours
+        self._conflict_seconds = FIRST_SECONDS if several else CONFLICT_SECONDS
+        """Who disturbs us may be another gateway that does not reach the database: it takes nothing, and leaves the poll to us when we ask again."""
         self._last_life = clock.monotonic()
         self._failed = 0
         """In a row."""
@@ -109,6 +117,8 @@ class Polling:
         """When somebody else was met last."""
         self._met = 0
         """How often, each time not long after the one before."""
+        self._ended = False
+        """Our last poll was ended by somebody else's."""
 
     @property
     def silent_seconds(self) -> float:
@@ -126,7 +136,13 @@ class Polling:
         """Ask for updates until cancelled."""
         asking = Asking()
         while True:
-            await self._ours()
+            ours = await self._ours()
+            if self._ended and not ours:  # another gateway has it
+                self.alive()
+                continue
+            self._ended = False
+            if not ours:
+                asking = replace(asking, waits=True)
             began = self._clock.monotonic()
             try:
                 updates = await self._ask(asking)
@@ -171,6 +187,7 @@ class Polling:
             await self._introduce()
         if "conflict" in said:
             self.alive()
+            self._ended = True
             self._met = self._met + 1 if self._disturbed_lately() else 1
             self._disturbed = self._clock.monotonic()
             if self._met == 1:  # the last poll of whoever had the connection before us
@@ -180,7 +197,7 @@ class Polling:
             self.words = CONFLICT
             if worth_saying(self._failed):
                 log.warning("telegram.conflict", account=self._account, words=self.words, times=self._failed)
-            await asyncio.sleep(CONFLICT_SECONDS)
+            await asyncio.sleep(self._conflict_seconds)
             return
         if worth_saying(self._failed):
             log.warning("telegram.poll_failed", account=self._account, words=error.words, times=self._failed)
