@@ -10,8 +10,8 @@ There are servers that never forget (stand-ins for tests mostly). One is known b
 confirmed. There the waiting poll has the offset, and every other one looks without.
 
 Where several gateways share a bot, one that lost the database does not know whether the poll is its own still, and each of its polls ends that of
-whoever has it by now. So it asks by a poll that waits: if somebody else asks meanwhile, the server ends it with a 409, and it asks no more until it
-knows. If nobody does, the database is away for all, and people are told so.
+whoever has it by now. So it asks by a poll that waits: if somebody else asks meanwhile, the server ends it with a 409; or what it could not take is gone
+the next time. Then it asks no more until it knows. If nobody else asks, the database is away for all, and people are told so.
 
 Laws (tests/adapters/test_offsets.py): what was not answered and taken is never confirmed; whatever the ids do, each update comes in; an
 answer that brings nothing new is followed by a pause or by a poll that waits.
@@ -45,6 +45,8 @@ FIRST_SECONDS = 1.0
 CONFLICT_SECONDS = 30.0
 DISTURBED_SECONDS = 3 * CONFLICT_SECONDS
 """Two that poll disturb each other now and then only: a poll that went well does not mean that the other is gone."""
+SEVERAL_HARMLESS = 3
+"""So often one that lost the database ends the next one's poll: its last poll, one more by which it is given what it cannot take, one in which that is gone."""
 BATCH = 100
 QUICK_SECONDS, PAUSE_SECONDS = 0.25, 0.5
 """An empty answer so soon, although the server might have waited, is followed by such a pause; by twice that, if nothing can be confirmed."""
@@ -108,8 +110,8 @@ class Polling:
         self._take = take
         self._introduce = introduce
         self._ours = ours
-        self._conflict_seconds = FIRST_SECONDS if several else CONFLICT_SECONDS
-        """Who disturbs us may be another gateway that does not reach the database: it takes nothing, and leaves the poll to us when we ask again."""
+        self._harmless = SEVERAL_HARMLESS if several else 1
+        """So often we may be met by whoever had the connection before us."""
         self._last_life = clock.monotonic()
         self._failed = 0
         """In a row."""
@@ -117,8 +119,10 @@ class Polling:
         """When somebody else was met last."""
         self._met = 0
         """How often, each time not long after the one before."""
-        self._ended = False
-        """Our last poll was ended by somebody else's."""
+        self._left = False
+        """Somebody else asks: our last poll was ended by theirs, or what we could not take was taken."""
+        self._refused: frozenset[int] = frozenset()
+        """What was not taken of the last answer, by its numbers, while it was not known whether the poll is ours."""
 
     @property
     def silent_seconds(self) -> float:
@@ -137,11 +141,12 @@ class Polling:
         asking = Asking()
         while True:
             ours = await self._ours()
-            if self._ended and not ours:  # another gateway has it
+            if ours:
+                self._left, self._refused = False, frozenset()
+            elif self._left:
                 self.alive()
                 continue
-            self._ended = False
-            if not ours:
+            else:
                 asking = replace(asking, waits=True)
             began = self._clock.monotonic()
             try:
@@ -152,11 +157,15 @@ class Polling:
                 continue
             self._failed = 0
             self.alive()
-            self.words = CONFLICT if self._met > 1 and self._disturbed_lately() else ""
+            self.words = CONFLICT if self._met > self._harmless and self._disturbed_lately() else ""
+            ids = [number for update in updates if (number := id_of(update)) is not None]
+            if not self._refused <= {*ids}:
+                self._left, self._refused = True, frozenset()
+                continue  # whoever took that takes this
             if not await self._take(updates):
+                self._refused = frozenset() if ours else frozenset(ids)
                 asking = replace(asking, waits=False)  # the same again, and what came since
                 continue
-            ids = [number for update in updates if (number := id_of(update)) is not None]
             quick = asking.waits and not updates and self._clock.monotonic() - began < QUICK_SECONDS
             asking = after(asking, ids, len(updates))
             if asking.stuck or quick:
@@ -187,17 +196,17 @@ class Polling:
             await self._introduce()
         if "conflict" in said:
             self.alive()
-            self._ended = True
+            self._left = True
             self._met = self._met + 1 if self._disturbed_lately() else 1
             self._disturbed = self._clock.monotonic()
-            if self._met == 1:  # the last poll of whoever had the connection before us
+            if self._met <= self._harmless:
                 log.info("telegram.poll_ended", account=self._account)
                 await asyncio.sleep(FIRST_SECONDS)
                 return
             self.words = CONFLICT
             if worth_saying(self._failed):
                 log.warning("telegram.conflict", account=self._account, words=self.words, times=self._failed)
-            await asyncio.sleep(self._conflict_seconds)
+            await asyncio.sleep(CONFLICT_SECONDS)
             return
         if worth_saying(self._failed):
             log.warning("telegram.poll_failed", account=self._account, words=error.words, times=self._failed)

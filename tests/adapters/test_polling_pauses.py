@@ -16,6 +16,7 @@ from adapters.telegram.polling import (
     FIRST_SECONDS,
     PAUSE_SECONDS,
     QUICK_SECONDS,
+    SEVERAL_HARMLESS,
     UPDATES,
     Asking,
     Polling,
@@ -75,21 +76,48 @@ async def test_that_two_poll_is_said_when_that_happens_again_before_long(
     assert one.words == (CONFLICT if CONFLICT_SECONDS in pauses else "")
 
 
-async def test_one_of_several_that_has_the_poll_asks_again_at_once_however_often_it_is_disturbed(
+async def test_one_of_several_that_has_the_poll_asks_again_at_once_when_another_one_that_lost_the_database_asks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By another one that lost the database, perhaps: what people say meanwhile would be heard by nobody."""
-    pauses = list[float]()
+    """What people say meanwhile would be heard by nobody; and nobody is told to stop one of two. Who disturbs for longer is another program."""
+    pauses, told = list[float](), list[str]()
     one = Polling(SETTINGS, cast("Any", None), FakeClock(), nothing, cast("Any", nothing), ours, several=True)
 
     async def sleep(pause: float) -> None:
         pauses.append(pause)
+        told.append(one.words)
 
     monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=sleep))
-    for _ in range(3):
+    for _ in range(SEVERAL_HARMLESS + 1):
         await one._pause(TWO_POLL)
-    assert pauses == [FIRST_SECONDS] * 3
-    assert one.words == CONFLICT, "and it is said, as it may be another program"
+    assert pauses == [FIRST_SECONDS] * SEVERAL_HARMLESS + [CONFLICT_SECONDS]
+    assert told == [""] * SEVERAL_HARMLESS + [CONFLICT]
+
+
+async def test_what_could_not_be_taken_and_is_gone_was_taken_by_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then that one has the poll. What is there still nobody has taken: the database is away for all, and who writes is told."""
+    known = [False, False, False, False, False, True]
+    answers: list[list[object]] = [[{"update_id": 7}], [{"update_id": 7}, {"update_id": 8}], [{"update_id": 9}], []]
+    offered: list[int] = []
+
+    async def knows() -> bool:
+        return known.pop(0)
+
+    async def ask(_: object) -> list[object]:
+        if len(answers) == 1:
+            assert not known, "it asks again when it knows"
+            raise KeyboardInterrupt
+        return answers.pop(0)
+
+    async def away(updates: Any) -> bool:
+        offered.append(len(updates))
+        return False
+
+    one = Polling(SETTINGS, cast("Any", None), FakeClock(), away, cast("Any", nothing), knows)
+    monkeypatch.setattr(one, "_ask", ask)
+    with pytest.raises(KeyboardInterrupt):
+        await one.run()
+    assert offered == [1, 2], "and nobody is told a second time of what the other one answers"
 
 
 @pytest.mark.parametrize("stored", [True, False])
