@@ -215,9 +215,10 @@ class ChatIntake(Protocol):
         """Other gateways may speak by our accounts, and know of us."""
         ...
 
-    async def ours(self) -> None:
+    async def ours(self) -> bool:
         """Come back when this gateway may take what comes to its accounts. Where several divide them, and it is not known just now whether another
-        one has them by now, that takes some seconds; then people are to be told that nothing can be stored."""
+        one has them by now, that takes some seconds, and the answer is False: perhaps the storage is away for all, and people are to be told that
+        nothing can be stored; perhaps another one has them, and is not to be disturbed."""
         ...
 
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:

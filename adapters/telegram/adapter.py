@@ -71,7 +71,9 @@ class TelegramAdapter:
         self.port = TelegramPort(self._bot, files, drafts=settings.drafts)
         self._me: Me | None = None
         self._way = WayIn(self.name, intake, clock)
-        self._polling = Polling(settings, self._poller, clock, self._all_taken, self._introduce, intake.ours)
+        self._polling = Polling(
+            settings, self._poller, clock, self._all_taken, self._introduce, intake.ours, several=intake.several
+        )
         self._webhook = Webhook(settings, self._bot, clock, self._taken_in)
         self._taken: set[str] = set()
         """Marks of updates that are in a table, and are not confirmed because one behind them is not."""

@@ -9,6 +9,10 @@ and again until they are confirmed by *their* ids; others would answer nothing, 
 There are servers that never forget (stand-ins for tests mostly). One is known by what it answers without an offset: just what was
 confirmed. There the waiting poll has the offset, and every other one looks without.
 
+Where several gateways share a bot, one that lost the database does not know whether the poll is its own still, and each of its polls ends that of
+whoever has it by now. So it asks by a poll that waits: if somebody else asks meanwhile, the server ends it with a 409; or what it could not take is gone
+the next time. Then it asks no more until it knows. If nobody else asks, the database is away for all, and people are told so.
+
 Laws (tests/adapters/test_offsets.py): what was not answered and taken is never confirmed; whatever the ids do, each update comes in; an
 answer that brings nothing new is followed by a pause or by a poll that waits.
 """
@@ -41,6 +45,8 @@ FIRST_SECONDS = 1.0
 CONFLICT_SECONDS = 30.0
 DISTURBED_SECONDS = 3 * CONFLICT_SECONDS
 """Two that poll disturb each other now and then only: a poll that went well does not mean that the other is gone."""
+SEVERAL_HARMLESS = 3
+"""So often one that lost the database ends the next one's poll: its last poll, one more by which it is given what it cannot take, one in which that is gone."""
 BATCH = 100
 QUICK_SECONDS, PAUSE_SECONDS = 0.25, 0.5
 """An empty answer so soon, although the server might have waited, is followed by such a pause; by twice that, if nothing can be confirmed."""
@@ -90,9 +96,11 @@ class Polling:
         clock: Clock,
         take: Callable[[Sequence[object]], Awaitable[bool]],
         introduce: Callable[[], Awaitable[None]],
-        ours: Callable[[], Awaitable[None]],
+        ours: Callable[[], Awaitable[bool]],
+        *,
+        several: bool = False,
     ) -> None:
-        """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more; `ours` see `ChatIntake`."""
+        """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more; `ours` and `several` see `ChatIntake`."""
         self.words = ""
         """Why nothing comes in although we ask."""
         self._account = settings.account
@@ -102,6 +110,8 @@ class Polling:
         self._take = take
         self._introduce = introduce
         self._ours = ours
+        self._harmless = SEVERAL_HARMLESS if several else 1
+        """So often we may be met by whoever had the connection before us."""
         self._last_life = clock.monotonic()
         self._failed = 0
         """In a row."""
@@ -109,6 +119,10 @@ class Polling:
         """When somebody else was met last."""
         self._met = 0
         """How often, each time not long after the one before."""
+        self._left = False
+        """Somebody else asks: our last poll was ended by theirs, or what we could not take was taken."""
+        self._refused: frozenset[int] = frozenset()
+        """What was not taken of the last answer, by its numbers, while it was not known whether the poll is ours."""
 
     @property
     def silent_seconds(self) -> float:
@@ -126,7 +140,14 @@ class Polling:
         """Ask for updates until cancelled."""
         asking = Asking()
         while True:
-            await self._ours()
+            ours = await self._ours()
+            if ours:
+                self._left, self._refused = False, frozenset()
+            elif self._left:
+                self.alive()
+                continue
+            else:
+                asking = replace(asking, waits=True)
             began = self._clock.monotonic()
             try:
                 updates = await self._ask(asking)
@@ -136,11 +157,15 @@ class Polling:
                 continue
             self._failed = 0
             self.alive()
-            self.words = CONFLICT if self._met > 1 and self._disturbed_lately() else ""
+            self.words = CONFLICT if self._met > self._harmless and self._disturbed_lately() else ""
+            ids = [number for update in updates if (number := id_of(update)) is not None]
+            if not self._refused <= {*ids}:
+                self._left, self._refused = True, frozenset()
+                continue  # whoever took that takes this
             if not await self._take(updates):
+                self._refused = frozenset() if ours else frozenset(ids)
                 asking = replace(asking, waits=False)  # the same again, and what came since
                 continue
-            ids = [number for update in updates if (number := id_of(update)) is not None]
             quick = asking.waits and not updates and self._clock.monotonic() - began < QUICK_SECONDS
             asking = after(asking, ids, len(updates))
             if asking.stuck or quick:
@@ -171,9 +196,10 @@ class Polling:
             await self._introduce()
         if "conflict" in said:
             self.alive()
+            self._left = True
             self._met = self._met + 1 if self._disturbed_lately() else 1
             self._disturbed = self._clock.monotonic()
-            if self._met == 1:  # the last poll of whoever had the connection before us
+            if self._met <= self._harmless:
                 log.info("telegram.poll_ended", account=self._account)
                 await asyncio.sleep(FIRST_SECONDS)
                 return

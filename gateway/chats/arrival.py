@@ -226,12 +226,13 @@ class Arrivals:
         with _stored():
             await self._messages.remove(account, key)
 
-    async def ours(self) -> None:
+    async def ours(self) -> bool:
         """See `adapters.contract.chat.ChatIntake`."""
         for _ in range(round(OURS_SECONDS / LOOK_SECONDS)):
             if not self.several or self._store.ownership.lease_ok():
-                return
+                return True
             await asyncio.sleep(LOOK_SECONDS)
+        return False
 
     async def skip(self, account: str, cursor: tuple[str, str]) -> None:
         with _stored():

@@ -127,6 +127,9 @@ async def nobody_runs(_: ForgettingJob) -> None:
     """No gateway runs, so there is nothing to stop."""
 
 
+NOBODY = ForgettingJob("", (), 0, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Quiet:
     """Stops what runs and waits for people, and lets go of what is remembered of conversations."""
@@ -160,14 +163,15 @@ class Forgetting:
     printed: Path | None
     """Where what commands printed lies, a folder for each conversation."""
     quiet: Callable[[ForgettingJob], Awaitable[None]] = nobody_runs
-    """Stops what runs for them, and lets go of what is remembered of conversations."""
+    """Stops what runs here for them, and lets go of what is remembered of conversations."""
     elsewhere: Callable[[], None] = lambda: None
-    """Has another gateway hear that there is a job, if it does them."""
+    """Has the other gateways hear that there is a job: one of them does it, and each stops what it runs for them."""
     alone: bool = False
     """No gateway runs: the file may be written anew however long that takes."""
     last: ForgettingResult | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
+    _heard: asyncio.Event = field(default_factory=asyncio.Event)
     _in_hand: set[str] = field(default_factory=set[str])
 
     async def run(self) -> None:
@@ -181,6 +185,28 @@ class Forgetting:
     def wake(self) -> None:
         """There is a job."""
         self._asked.set()
+        self._heard.set()
+
+    async def keep_quiet(self) -> None:
+        """Stop what runs here for all who are being forgotten, at each word of it: whoever does the job has only its own turns in hand, and does one job
+        after the other. What is remembered here of conversations is let go of as often, since it may be gone from the database by now."""
+        while True:
+            await self._heard.wait()
+            self._heard.clear()
+            try:
+                for job in await self.store.forgotten.jobs():
+                    if job.done_at is None and job.conversation is None:
+                        await self.quiet(job)
+                await self.quiet(NOBODY)
+            except StorageUnavailable as error:
+                log.warning("forget.not_done", error=str(error))
+                await asyncio.sleep(AGAIN_SECONDS)
+                self._heard.set()
+
+    async def _quiet(self, job: ForgettingJob) -> None:
+        """Here, and at all others."""
+        self.elsewhere()
+        await self.quiet(job)
 
     async def begin(self, who: Account, by: str) -> ForgettingJob:
         """It will be done, whatever happens from now on."""
@@ -266,7 +292,7 @@ class Forgetting:
     async def _finish(self, job: ForgettingJob) -> ForgettingResult:
         await self._name_writers()
         await self._remove_planned(job, await self._theirs(job))
-        await self.quiet(job)
+        await self._quiet(job)
         turns, folders = 0, 0
         while True:
             gone, files, busy = await self._turns(job)
@@ -274,7 +300,7 @@ class Forgetting:
             if not busy:
                 break
             await asyncio.sleep(AGAIN_SECONDS)
-            await self.quiet(job)
+            await self._quiet(job)
         messages = await self._blank(steps.written_by(job))
         sessions = await self._theirs(job)
         await self._remove_planned(job, sessions)  # what was under way has set more, or is refused from now on
@@ -290,7 +316,7 @@ class Forgetting:
             if account in ("api", "web"):
                 folders += await self._folder(folder_name(f"{account}/{person}"))
         await self.store.keeping.remove(steps.remove_the_rest(job.who))
-        await self.quiet(job)
+        await self._quiet(job)
         rewritten = await self.store.keeping.scrub(QUICK_BYTES if not self.alone else None)
         await self._blank_names(job)
         await self.store.keeping.remove(steps.end(job, self.clock.now_ms()))

@@ -143,7 +143,7 @@ class Hub:
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
         places = self._settings.workspaces, self._settings.spool, self._settings.printed
         made = Forgetting(self._store, self._clock, ids, *places, quiet)
-        made.elsewhere = self.portion.at_house(FORGET, made.wake)
+        made.elsewhere, self.portion.words[FORGET] = lambda: self.portion.tell(FORGET), made.wake
         return made
 
     def _housekeeping(self, rooms: Rooms) -> upkeep.Upkeep:
@@ -158,6 +158,7 @@ class Hub:
         await self.at_once.load()
         for name, work in (("upkeep", self.upkeep), ("forgetting", self.forgetting)):
             self.keep(partial(self.portion.while_had, HOUSE, work.run), name)
+        self.keep(self.forgetting.keep_quiet, "quiet")
         self.keep(self._watchdog.run, "watchdog")
         return self
 

@@ -38,7 +38,7 @@ KEYS, KEPT, INCIDENTS, RATE = "keys", "kept", "incidents", "rate"
 """Words: a key of the API is stored otherwise; somebody has kept the first of a kind (behind a colon); an incident has begun or is over; something was let
 through of which there is a limit a minute (with what it was)."""
 DUE, FORGET = "due", "forget"
-"""Words for the house: something is due sooner than was thought; somebody is to be forgotten."""
+"""Words: for the house, something is due sooner than was thought; somebody is being forgotten, so that each stops what it runs for them."""
 TOOL_SECONDS = 0.5
 """So often a conversation's tools are heard elsewhere."""
 MOST_TOOL_CHARS = 300

@@ -16,7 +16,9 @@ from adapters.telegram.polling import (
     FIRST_SECONDS,
     PAUSE_SECONDS,
     QUICK_SECONDS,
+    SEVERAL_HARMLESS,
     UPDATES,
+    Asking,
     Polling,
 )
 from tests.store.support import FakeClock
@@ -29,13 +31,18 @@ async def nothing(*_: object) -> Any:
     """Nobody is asked."""
 
 
+async def ours() -> bool:
+    """No other gateway may have the poll."""
+    return True
+
+
 @pytest.mark.parametrize("fate", [Fate.TOO_FAST, Fate.UNKNOWN])
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 30.0, 300.0, 3_600.0])
 async def test_a_pause_is_as_long_as_was_asked_for_and_no_silence(
     monkeypatch: pytest.MonkeyPatch, seconds: float, fate: Fate
 ) -> None:
     clock, silences = FakeClock(), list[float]()
-    one = Polling(SETTINGS, cast("Any", None), clock, nothing, cast("Any", nothing), nothing)
+    one = Polling(SETTINGS, cast("Any", None), clock, nothing, cast("Any", nothing), ours)
 
     async def sleep(pause: float) -> None:
         for _ in range(4):
@@ -54,7 +61,7 @@ async def test_that_two_poll_is_said_when_that_happens_again_before_long(
     monkeypatch: pytest.MonkeyPatch, apart: float
 ) -> None:
     clock, pauses = FakeClock(), list[float]()
-    one = Polling(SETTINGS, cast("Any", None), clock, nothing, cast("Any", nothing), nothing)
+    one = Polling(SETTINGS, cast("Any", None), clock, nothing, cast("Any", nothing), ours)
 
     async def sleep(pause: float) -> None:
         pauses.append(pause)
@@ -67,6 +74,50 @@ async def test_that_two_poll_is_said_when_that_happens_again_before_long(
     again = [CONFLICT_SECONDS] * 2 if apart + FIRST_SECONDS < DISTURBED_SECONDS else [FIRST_SECONDS] * 2
     assert pauses == [FIRST_SECONDS, *again]
     assert one.words == (CONFLICT if CONFLICT_SECONDS in pauses else "")
+
+
+async def test_one_of_several_that_has_the_poll_asks_again_at_once_when_another_one_that_lost_the_database_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What people say meanwhile would be heard by nobody; and nobody is told to stop one of two. Who disturbs for longer is another program."""
+    pauses, told = list[float](), list[str]()
+    one = Polling(SETTINGS, cast("Any", None), FakeClock(), nothing, cast("Any", nothing), ours, several=True)
+
+    async def sleep(pause: float) -> None:
+        pauses.append(pause)
+        told.append(one.words)
+
+    monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=sleep))
+    for _ in range(SEVERAL_HARMLESS + 1):
+        await one._pause(TWO_POLL)
+    assert pauses == [FIRST_SECONDS] * SEVERAL_HARMLESS + [CONFLICT_SECONDS]
+    assert told == [""] * SEVERAL_HARMLESS + [CONFLICT]
+
+
+async def test_what_could_not_be_taken_and_is_gone_was_taken_by_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then that one has the poll. What is there still nobody has taken: the database is away for all, and who writes is told."""
+    known = [False, False, False, False, False, True]
+    answers: list[list[object]] = [[{"update_id": 7}], [{"update_id": 7}, {"update_id": 8}], [{"update_id": 9}], []]
+    offered: list[int] = []
+
+    async def knows() -> bool:
+        return known.pop(0)
+
+    async def ask(_: object) -> list[object]:
+        if len(answers) == 1:
+            assert not known, "it asks again when it knows"
+            raise KeyboardInterrupt
+        return answers.pop(0)
+
+    async def away(updates: Any) -> bool:
+        offered.append(len(updates))
+        return False
+
+    one = Polling(SETTINGS, cast("Any", None), FakeClock(), away, cast("Any", nothing), knows)
+    monkeypatch.setattr(one, "_ask", ask)
+    with pytest.raises(KeyboardInterrupt):
+        await one.run()
+    assert offered == [1, 2], "and nobody is told a second time of what the other one answers"
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -87,7 +138,7 @@ async def test_what_could_not_be_stored_is_asked_for_once_more_at_once(
     async def take(_: object) -> bool:
         return stored
 
-    one = Polling(SETTINGS, cast("Any", Bot()), FakeClock(), take, cast("Any", nothing), nothing)
+    one = Polling(SETTINGS, cast("Any", Bot()), FakeClock(), take, cast("Any", nothing), ours)
     with pytest.raises(LookupError):
         await one.run()
     assert asked == [(None, 25), (8 if stored else None, 0)]
@@ -120,7 +171,7 @@ async def test_that_somebody_else_polls_is_told_until_nobody_was_met_for_long(mo
     async def introduce() -> None:
         introduced.append(one)
 
-    one = Polling(SETTINGS, cast("Any", None), clock, taken, introduce, nothing)
+    one = Polling(SETTINGS, cast("Any", None), clock, taken, introduce, ours)
     monkeypatch.setattr(one, "_ask", ask)
     monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=nothing))
     with pytest.raises(KeyboardInterrupt):
@@ -133,6 +184,38 @@ async def test_that_somebody_else_polls_is_told_until_nobody_was_met_for_long(mo
     ):
         await one._pause(CallFailed(Fate.REFUSED, words, cause=cause))
     assert len(introduced) == 2, "who took our place by a webhook, or our name, is looked at"
+
+
+async def test_one_that_does_not_know_whether_the_poll_is_its_own_disturbs_whoever_has_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It asks by a poll that waits, so that it is told of the other one; then it leaves the poll to it, until it knows better."""
+    known = [True, False, *[False] * 5, True, True]
+    asked: list[bool] = []
+
+    async def knows() -> bool:
+        return known.pop(0)
+
+    async def ask(asking: Asking) -> list[object]:
+        asked.append(asking.waits)
+        if len(asked) == 2:
+            raise TWO_POLL
+        if not known:
+            raise KeyboardInterrupt
+        return [{"update_id": 7}]
+
+    async def away(_: object) -> bool:
+        return False
+
+    clock = FakeClock()
+    one = Polling(SETTINGS, cast("Any", None), clock, away, cast("Any", nothing), knows)
+    monkeypatch.setattr(one, "_ask", ask)
+    monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=nothing))
+    with pytest.raises(KeyboardInterrupt):
+        await one.run()
+    assert asked == [True, True, True, False], (
+        "not known: it waits; ended by the other: it asks no more until it is known again"
+    )
 
 
 @pytest.mark.parametrize("took_seconds", [0.0, 0.2, 0.3, 25.0])
@@ -156,7 +239,7 @@ async def test_an_answer_without_anything_new_that_comes_at_once_is_followed_by_
     async def taken(_: object) -> bool:
         return True
 
-    one = Polling(SETTINGS, cast("Any", None), clock, taken, cast("Any", nothing), nothing)
+    one = Polling(SETTINGS, cast("Any", None), clock, taken, cast("Any", nothing), ours)
     monkeypatch.setattr(one, "_ask", ask)
     monkeypatch.setattr(polling, "asyncio", SimpleNamespace(sleep=sleep))
     with pytest.raises(KeyboardInterrupt):

@@ -32,7 +32,9 @@ def update(number: int, chat: int, person: int) -> dict[str, Any]:
 
 
 def adapter() -> TelegramAdapter:
-    return TelegramAdapter(Telegram(token=SecretStr("7:x")), cast("Any", SimpleNamespace(ours=None)), SystemClock())
+    return TelegramAdapter(
+        Telegram(token=SecretStr("7:x")), cast("Any", SimpleNamespace(ours=None, several=False)), SystemClock()
+    )
 
 
 ADAPTER = adapter()

@@ -3,6 +3,7 @@ afterwards stays."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from agent_core.store import tables as t
+from agent_core.store.keeping.forgetting import ForgettingJob
 from agent_core.store.keeping.keeping import Keeping
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow
 from agent_core.store.sessions.rows import SessionChange
@@ -55,13 +57,20 @@ class Person:
         )
         return (await self.store.inbox.accept(replace(new, **more))).inbox_id
 
-    async def begin(self) -> None:
+    async def asks(self) -> int:
         said = await self.says("normal", BEFORE)
         found = await self.store.sessions.by_key(self.key)
         assert found is not None
         self.where = found.session, await self.store.sessions.claim(found.session)
         await self.store.turns.start(*self.where, self.turn, [said], row(0, BEFORE), self.clock.now, 2**50)
+        return said
+
+    async def is_answered(self) -> None:
         await self.store.turns.close(*self.where, self.turn, [row(1, BEFORE)], "answered", self.clock.now)
+
+    async def begin(self) -> None:
+        said = await self.asks()
+        await self.is_answered()
         self.due = reminder(f"remind:{said}", self.key, BEFORE)
         await self.store.schedules.put(self.due)
         self.command = await self.says("command", BEFORE)
@@ -146,3 +155,44 @@ async def test_nothing_that_was_set_before_is_left_and_what_is_set_afterwards_st
             assert BEFORE not in left["inbox"] | left["schedules"], f"at step {at}"
             assert not more or AFTER in left["schedules"], f"at step {at}"
         assert at > 10, "hardly any step was tried"
+
+
+async def test_what_another_gateway_runs_for_them_is_stopped_there_whoever_else_is_being_forgotten(
+    where: str, tmp_path: Path
+) -> None:
+    """Else it ran to its end there, kept the forgotten words, and held up all who are forgotten after them."""
+    clock = FakeClock()
+    async with gateways(where, clock) as (house, other):
+        people = [Person(other, str(number), clock) for number in (1, 2, 3)]
+        for person in people:
+            await person.asks()
+        still = [people[2]]  # of whom nobody wants to be forgotten
+        let_go: list[str] = []
+
+        async def stop(job: ForgettingJob) -> None:
+            let_go.append(job.forget)
+            for person in people:
+                if (ACCOUNT, person.name) in job.who and person not in still:
+                    still.append(person)
+                    await person.is_answered()
+
+        here = Forgetting(house, clock, IDS, tmp_path, None, None)
+        there = Forgetting(other, clock, IDS, tmp_path, None, None, stop)
+        here.elsewhere = there.wake
+        listening = asyncio.create_task(there.keep_quiet())
+        try:
+            jobs = [await here.begin((ACCOUNT, person.name), "a test") for person in people[:2]]
+            async with asyncio.timeout(20):
+                while len(still) < len(people):  # before anything was done about the first of them
+                    await asyncio.sleep(0.01)
+                for job in jobs:
+                    await here.finish(job)
+                done = len(let_go)
+                here.elsewhere()
+                while len(let_go) == done:
+                    await asyncio.sleep(0.01)
+            assert let_go[-1] == "", "and what is remembered of conversations there is read anew"
+            assert await other.turns.journal(people[2].turn), "nobody else's is touched"
+            assert not any([await other.turns.journal(person.turn) for person in people[:2]])
+        finally:
+            listening.cancel()

@@ -31,7 +31,8 @@ async def test_no_offset_goes_beyond_what_was_taken_in(monkeypatch: pytest.Monke
 
     async def introduce() -> None: ...
 
-    async def ours() -> None: ...
+    async def ours() -> bool:
+        return True
 
     monkeypatch.setattr(Polling, "_ask", ask)
     settings = cast("Any", SimpleNamespace(account="telegram/1", poll_seconds=1))
