@@ -651,7 +651,7 @@ class _Call:
             return self._stray(status, stray)
         if not reader.recognised and reader.done:
             return self.broke(BreakCause.ENDED_EARLY)  # the address is right: nothing else ends a stream so
-        if reader.done and self._endings.done_is_enough:
+        if reader.done and (reader.called_whole or self._endings.done_is_enough):
             return self._finished(DONE_ONLY)
         return self._lost_for(BreakCause.ENDED_EARLY, DONE_ONLY if reader.done else "")
 

@@ -221,7 +221,7 @@ class ConversationCommands:
         turn, _, words = request.words.strip().partition(" ")
         queue = self._queues.known(request.key)
         if queue is not None and not queue.quiet:
-            return CommandReply(speak("An answer is on its way. {/stop} it first, then {/retry}."))
+            return CommandReply(speak("An answer is on its way. Stop it first, or wait for its end."))
         first = await self._store.turns.one(turn)
         mine = first is not None and first.session == request.owner.session
         said = await self._said(request, turn) if mine else []

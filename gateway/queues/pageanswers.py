@@ -21,6 +21,8 @@ from gateway.queues.queue import person_words
 
 OWN = frozenset({"/happen", "/post", "/hold", "/control"})
 """Commands that the gateway gives itself."""
+REDO = "/redo"
+"""How the page says that a message is to be asked once more, with the turn and maybe other words behind it."""
 
 
 def page_parts(surface: str, origin: str, contents: Sequence[Content], first_place: int, now: int) -> list[DeliveryRow]:
@@ -64,5 +66,9 @@ def _typed(row: InboxRow) -> str:
 
 
 def typed(command: str) -> str:
-    """What of a command its person typed: nothing of one that the gateway gave itself. Pure."""
-    return "" if command.partition(" ")[0] in OWN else command
+    """What of a command its person typed: nothing of one that the gateway gave itself, and the new words of a message for which the page asks by a
+    command. Pure."""
+    name, _, words = command.partition(" ")
+    if name == REDO:
+        return words.strip().partition(" ")[2]
+    return "" if name in OWN else command

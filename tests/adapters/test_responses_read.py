@@ -98,6 +98,16 @@ def test_only_the_tools_are_offered_that_a_choice_allows() -> None:
     assert request.parameters["tool_choice"] == "required"
 
 
+@pytest.mark.parametrize("mode", ["auto", "required"])
+@pytest.mark.parametrize("tools", [[FUNCTION], []])
+def test_a_choice_that_allows_none_of_the_tools_is_refused_with_their_names(mode: str, tools: list[Json]) -> None:
+    choice: Json = {"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": "wether"}]}
+    found = read(orjson.dumps({"input": "x", "tools": tools, "tool_choice": choice}), "", KNOWN)
+    assert isinstance(found, Problem)
+    assert (found.status, found.param) == (400, "tool_choice")
+    assert "wether" in found.message
+
+
 @pytest.mark.parametrize("kind", ["file_search", "apply_patch", "shell", "mcp"])
 def test_a_choice_of_a_tool_that_is_not_here_is_refused_by_its_name(kind: str) -> None:
     found = read(orjson.dumps({"input": "x", "tool_choice": {"type": kind, "server_label": "s"}}), "", KNOWN)

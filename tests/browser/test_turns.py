@@ -232,3 +232,16 @@ async def test_what_an_answer_came_to_before_it_was_stopped_can_be_copied(browse
     await page.locator(".foot").get_by_role("button", name="Copy").click()
     assert "3, 4" in await page.evaluate("window.copied")
     await expect(page.locator(".foot").get_by_role("button", name="Continue")).to_have_count(0)
+
+
+async def test_a_message_can_be_changed_once_it_is_answered_or_stopped(browser: Browser, up: Serving):
+    """Before that nothing takes its place: it and what was to stand there would both be answered."""
+    page = await opened(browser, up.url)
+    await say(page, "rehearse stall in tool call")
+    first = page.locator(".turn").first
+    await expect(first.locator(".acts").get_by_role("button", name="Copy")).to_be_visible()
+    await expect(page.locator("#stop")).to_be_visible()
+    await expect(first.get_by_role("button", name="Edit")).to_have_count(0)
+    await page.keyboard.press("Escape")
+    await finished(page)
+    await expect(first.get_by_role("button", name="Edit")).to_have_count(1)

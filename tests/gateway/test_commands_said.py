@@ -296,6 +296,12 @@ async def test_nothing_is_taken_back_under_an_answer_that_is_on_its_way(name: st
     assert "on its way" in reply.words
 
 
+async def test_other_words_come_under_an_answer_to_somebody_who_pressed_a_button_and_typed_no_command() -> None:
+    chat = Chat(running=waiting(9, "now")).with_turns(0)
+    reply = await chat.do("redo", "t_0 in other words")
+    assert (chat.did, reply.words) == ([], "An answer is on its way. Stop it first, or wait for its end.")
+
+
 async def test_a_message_of_this_conversation_goes_another_way_once() -> None:
     chat = Chat().with_turns(0, 0, 0)
     await chat.do("redo", "t_2 in other words")

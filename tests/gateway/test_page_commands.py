@@ -18,7 +18,7 @@ from agent_core.messages import InputMessage
 from gateway.commands.conversation import in_other_words
 from gateway.commands.registry import COMMANDS
 from gateway.daemon import Serving
-from gateway.queues.pageanswers import OWN
+from gateway.queues.pageanswers import OWN, typed
 from tests.laws.look import breaches
 from tests.serving import served
 
@@ -158,6 +158,18 @@ async def test_an_answer_is_given_once_more_from_anywhere_and_once_however_often
     await tab.sees('"versions": ["t_')
     (again,) = await settled(tab, 1)
     assert (again["person"], again["versions"]) == ("first", [first["turn"], again["turn"]])
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("/redo t_1 hello  in other\nwords", "hello  in other\nwords"), ("/redo t_1", ""), ("/redo", ""),
+        ("/remind in 5 minutes tea", "/remind in 5 minutes tea"), ("/happen x", ""),
+    ],
+)  # fmt: skip
+def test_other_words_for_a_message_are_shown_as_they_were_said_where_they_are_refused(command: str, shown: str):
+    """How the page asks for it is none of a person's words."""
+    assert typed(command) == shown
 
 
 def test_other_words_keep_what_came_beside_them():

@@ -92,6 +92,8 @@ class HttpTools:
     logins: Logins | None = None
     status: int = 0
     effects: list[str] = field(default_factory=list[str])
+    cutting: asyncio.Event = field(default_factory=asyncio.Event)
+    """Once it is set, streams of events that calls of `cut` have got end without an answer."""
     sessions: bool = False
     """It speaks the protocol of before 2026, which has sessions."""
     forgets: tuple[int, str] | None = None
@@ -153,6 +155,10 @@ class HttpTools:
             await asyncio.sleep(seconds)
             return "closed"
 
+        @server.tool()
+        async def cut() -> str:
+            raise AssertionError("never gets here")
+
         inner = server.streamable_http_app()
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -173,9 +179,35 @@ class HttpTools:
                 kind = "application/json" if said.startswith("{") else "text/plain"
                 await Response(said, status, media_type=kind)(scope, receive, send)
             else:
-                await inner(scope, receive, send)
+                said = await _body(receive) if scope.get("method") == "POST" else None
+                if said and b'"name":"cut"' in said["body"]:
+                    self.effects.append("cut")
+                    head = [(b"content-type", b"text/event-stream")]
+                    await send({"type": "http.response.start", "status": 200, "headers": head})
+                    await send({"type": "http.response.body", "body": b": here\n\n", "more_body": True})
+                    await self.cutting.wait()
+                    await send({"type": "http.response.body", "body": b""})
+                else:
+                    await inner(scope, _again(said, receive) if said else receive, send)
 
         return app
+
+
+async def _body(receive: Any) -> dict[str, Any]:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    return {"type": "http.request", "body": body, "more_body": False}
+
+
+def _again(said: dict[str, Any], receive: Any) -> Any:
+    waiting = [said]
+
+    async def received() -> Any:
+        return waiting.pop() if waiting else await receive()
+
+    return received
 
 
 def _named(scope: Any, header: bytes) -> bytes:

@@ -111,6 +111,23 @@ async def test_an_effect_whose_server_ends_under_it_is_told_as_unknown_and_done_
         assert tools.effects == ["close"]
 
 
+@pytest.mark.parametrize("sessions", [False, True])
+async def test_a_call_whose_stream_ends_takes_no_other_call_with_it(sessions: bool, tmp_path: Path):
+    """Each has a stream of its own, and the others may be other people's."""
+    async with http_tools(sessions=sessions) as tools, brought(tmp_path, terms_of(tools)) as rig:
+        slow = asyncio.ensure_future(rig.call("tickets__close", {"seconds": 1}))
+        cut = asyncio.ensure_future(rig.call("tickets__cut"))
+        async with asyncio.timeout(10):
+            while {*tools.effects} != {"close", "cut"}:
+                await asyncio.sleep(0.02)
+        tools.cutting.set()
+        outcome = await cut
+        assert (outcome.status, "its stream of events ended" in outcome.text) == (ToolStatus.UNKNOWN, True), outcome
+        assert (await slow).text == "closed"
+        assert (await rig.call("tickets__look")).text == "three tickets"
+        assert rig.servers.servers["tickets"].begun == 1
+
+
 async def test_a_slow_answer_is_told_and_not_asked_for_again(tmp_path: Path):
     async with http_tools() as tools, brought(tmp_path, terms_of(tools)) as rig:
         outcome = await rig.call("tickets__close", {"seconds": 5})

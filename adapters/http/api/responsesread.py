@@ -488,6 +488,8 @@ def _choice(value: Json, brought: _Brought) -> dict[str, Json]:
         )
     names = {name for tool in allowed if isinstance(tool, dict) and isinstance(name := _called(tool), str)}
     brought.tools = [tool for tool in brought.tools or () if _offered(tool) in names]
+    if names and not brought.tools:  # a slip in a name would otherwise be an answer without any tool
+        raise _Bad(f"tool_choice allows {', '.join(sorted(names))}: none of them is among tools.", "tool_choice")
     return {"tool_choice": mode}
 
 

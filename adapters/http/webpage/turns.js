@@ -151,12 +151,13 @@ export function wordsOf(turn) {
 /** What was said stays in its place, with what is selected in it, where only the buttons are others. @param {Turn} turn @param {Doing | null} doing @param {HTMLElement | null} was */
 function personNode(turn, doing, was) {
   const kept = was?.dataset.said === turn.person && was.dataset.files === `${turn.brought?.length ?? 0}` ? /** @type {HTMLElement | null} */ (was.querySelector(".person")) : null;
+  const over = turn.state === "closed"; // before that nothing can take its place: both would be answered
   const spoken = wordsOf(turn), said = kept ?? node("div", "person", ...text(spoken));
   said.hidden = !spoken.trim();
   said.dir = "auto";
   const acts = node("div", "acts", timeNode(turn),
     button(say("copy"), (event) => copy(spoken, /** @type {HTMLElement} */ (event.currentTarget), said)),
-    ...(doing ? [button(say("edit"), () => doing.edit(spoken, turn.state === "closed" && !turn.undone ? turn.turn : ""), say("edit.hint")), versionsNode(turn, doing) ?? ""] : []));
+    ...(doing ? [over ? button(say("edit"), () => doing.edit(spoken, turn.undone ? "" : turn.turn), say("edit.hint")) : "", versionsNode(turn, doing) ?? ""] : []));
   if (was && kept) {
     was.querySelector(".acts")?.replaceWith(acts);
     return was;

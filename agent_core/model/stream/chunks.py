@@ -178,6 +178,11 @@ class ChunkReader:
         return self._called or self._content.called
 
     @property
+    def called_whole(self) -> bool:
+        """Calls have come outside of the text, and nothing of them is missing."""
+        return self._calls is not None and self._calls.called and self._calls.whole and not self._content.called
+
+    @property
     def _called(self) -> bool:
         """One has begun outside of the text."""
         return self._calls is not None and self._calls.called

@@ -69,6 +69,11 @@ class NativeCalls:
         """A call has begun."""
         return bool(self._slots)
 
+    @property
+    def whole(self) -> bool:
+        """Each has a name and arguments that have come to their end. An empty object may be the beginning of others."""
+        return all(slot.name and not slot.held and slot.written and _whole(slot.written) for slot in self._slots)
+
     def finish(self) -> None:
         """The reply is over: what was held back, and the calls that are known to be incomplete."""
         self._slots = [slot for slot in self._slots if not slot.repeats()]

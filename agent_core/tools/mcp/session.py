@@ -321,8 +321,7 @@ def _trouble(error: Exception, link: McpLink) -> Lost | ServerRefused | Unreadab
             why, link.refused = link.refused, ""
             return ServerRefused(why)
         if error.code == types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
-            link.broke("its stream of events ended")
-            return Lost(f"went away ({link.why})")
+            return Lost("went away (its stream of events ended)")  # each call has its own, so others go on
         if error.message.startswith(_NOT_READ):
             return Unreadable(_NO_RESULT)
         return ServerRefused(_server_words(error))

@@ -200,6 +200,8 @@ def _called(request: Mapping[str, Json]) -> dict[str, Json]:
     told = Call(workspace, str(request["key"]), bool(request["again"]), _progress())
     arguments |= {parameter.name: told for parameter, hint in _parameters(function) if hint is Call}
     found = function(**arguments)
+    if inspect.isgenerator(found):
+        found = list(found)  # here, so that what it raises is the tool's own and no trouble of writing it down
     if inspect.isasyncgen(found):
         found = _all_of(found)
     if inspect.iscoroutine(found):

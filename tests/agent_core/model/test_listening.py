@@ -202,6 +202,30 @@ async def test_reasons_that_only_calls_have_say_nothing_of_how_texts_end() -> No
     assert reasons(endings)[-1] == DONE_ONLY
 
 
+WHOLE, BEGUN = '{\\"city\\": \\"Rome\\"}', '{\\"city\\": \\"Ro'
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [(WHOLE, "", True), (WHOLE, WHOLE, True), (BEGUN, "", False), (WHOLE, BEGUN, False), ("{}", "", False)],
+)
+async def test_whole_calls_need_no_reason_where_done_stands_behind_them(first: str, second: str, whole: bool) -> None:
+    """NVIDIA's servers give texts a reason and calls none. What may be the empty beginning of arguments is not whole."""
+    pieces = [
+        delta(f'"tool_calls": [{{"index": {n}, "id": "c{n}", "function": {{"name": "f", "arguments": "{given}"}}}}]')
+        for n, given in enumerate((first, second))
+        if given
+    ]
+    replies = [writes(HELLO, delta("", '"stop"'), data("[DONE]")), writes(*pieces, data("[DONE]")), writes(*pieces)]
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await replies.pop(0)(reader, writer)
+
+    async with upstream(peer) as call:
+        endings = [(await call())[1] for _ in range(3)]
+    assert reasons(endings) == ["stop", DONE_ONLY if whole else "", ""]
+
+
 async def test_a_word_that_nobody_knows_is_an_end_where_there_never_is_another() -> None:
     async with upstream(writes(HELLO, delta("", '"fin"'), data("[DONE]"))) as call:
         endings = [(await call())[1] for _ in range(3)]

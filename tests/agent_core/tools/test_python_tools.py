@@ -433,6 +433,19 @@ async def test_what_a_generator_gives_is_a_list_also_of_one_that_waits(folder: P
         assert (await ran(found, "waits", {}, context(tmp_path))).text == "[1,2]"
 
 
+async def test_what_a_generator_raises_is_told_as_what_any_tool_raises(folder: Path, tmp_path: Path):
+    (folder / "stops.py").write_text(
+        "from agent_core.toolbox import NotDone\nfrom collections.abc import Iterator\n"
+        'def stops() -> Iterator[int]:\n    """Stop."""\n    yield 1\n    raise NotDone("It is closed.")\n'
+        'def breaks() -> Iterator[int]:\n    """Break."""\n    yield 1\n    raise ValueError("no more")\n'
+    )
+    async with brought(folder) as found:
+        closed = await ran(found, "stops", {}, context(tmp_path))
+        broken = await ran(found, "breaks", {}, context(tmp_path))
+    assert closed.text == "Nothing was done: It is closed."
+    assert broken.text.startswith("breaks failed: ValueError: no more (stops.py, line 10).")
+
+
 async def test_waiting_for_a_process_is_none_of_a_tools_own_time(folder: Path, tmp_path: Path):
     (folder / "slow.py").write_text(
         "import time\nfrom agent_core.toolbox import effect\n"
