@@ -149,7 +149,7 @@ class ScriptedModel:
         self.said.append(await request.json())
         match self.mute.pop(0) if self.mute else "":
             case "":
-                return web.Response(body=b"OggS" + b"spoken" * 20, content_type="audio/ogg")
+                return web.Response(body=b"OggS\0\2" + b"spoken" * 20, content_type="audio/ogg")
             case status:
                 return web.json_response({"error": {"message": "not now"}}, status=int(status))
 
