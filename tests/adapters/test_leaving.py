@@ -141,7 +141,7 @@ class Impatient(httpx2.AsyncHTTPTransport):
             await asyncio.sleep(0.02)
         self.asked += 1
         asking = asyncio.ensure_future(super().handle_async_request(request))
-        while not self._answered:
+        while not self._answered and not asking.done():
             await asyncio.sleep(0.02)
         asking.cancel()
         await asyncio.wait({asking})

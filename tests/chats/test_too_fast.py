@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.people import access, members
-from gateway.queues import held
+from gateway.queues import held, slots
 from tests.chats.harness import answer, quiet, running, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import User
@@ -41,7 +41,10 @@ async def test_what_came_too_fast_is_told_once_and_answered_when_its_time_comes(
         assert sum(KEPT in one for one in shown) == 1
 
 
-async def test_who_is_too_fast_is_told_so_in_the_language_that_they_chose(telegram: TelegramHarness) -> None:
+async def test_who_is_too_fast_is_told_so_in_the_language_that_they_chose(
+    telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "MINUTE_MS", 60_000)
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
     async with running(telegram, **FEW):
@@ -54,7 +57,10 @@ async def test_who_is_too_fast_is_told_so_in_the_language_that_they_chose(telegr
         await answer(telegram, chat, "Das war mir zu schnell.")
 
 
-async def test_the_pictures_of_an_album_count_as_one_message(telegram: TelegramHarness) -> None:
+async def test_the_pictures_of_an_album_count_as_one_message(
+    telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "MINUTE_MS", 60_000)  # nothing is taken up here, so a slow machine may take its time
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
     async with running(telegram, **FEW):
@@ -185,6 +191,7 @@ async def test_a_new_conversation_whose_words_are_refused_says_both(
     telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(held, "HELD_MOST", 0)
+    monkeypatch.setattr(slots, "RECOUNT_SECONDS", 0.0)  # who is answered is no longer counted among those who wait
     ada, bob = telegram.person("Ada"), telegram.person("Bob")
     here, there = telegram.private(ada), telegram.private(bob)
     async with running(telegram, **FULL, OUTSPOKEN_SESSION__OPEN_TURNS="1", OUTSPOKEN_SESSION__WAITING_LIMIT="1"):

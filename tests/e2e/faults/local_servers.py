@@ -180,7 +180,8 @@ CALLS: tuple[Fault, ...] = (
     local(
         "a relay ends calls with [DONE] and no finish reason",
         "openclaw/openclaw#98575",
-        ((HEAD, call("write_file", WRITE), event(b"[DONE]")), *tool(AFTER)),
+        ((HEAD, call("write_file", WRITE), event(b"[DONE]")), AFTER),
+        read=(WRITE,), asked=2,
     ),
     local(
         "LM Studio sends an empty list of calls beside its text",
