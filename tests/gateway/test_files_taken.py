@@ -246,9 +246,10 @@ def test_what_could_be_written_in_part_only_does_not_lie_there(tmp_path: Path, m
     def opened(path: Path, mode: str, *_: object, **__: object) -> io.FileIO:
         return Full(path, mode.replace("b", ""))
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+    with monkeypatch.context() as patch:
         patch.setattr(Path, "open", opened)
-        save(tmp_path, "a.txt", b"data")
+        with pytest.raises(OSError, match="No space"):
+            save(tmp_path, "a.txt", b"data")
     assert [*tmp_path.iterdir()] == []
 
 
