@@ -15,10 +15,12 @@ import pytest
 from adapters.contract.chat import ChatMessage
 from adapters.telegram.inbound import Me, Moved, Pressed, read_update
 from gateway.chats.arrival import Arrivals
+from tests import elsewhere
 from tests.chats.harness import answer, quiet, running, status, status_until, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.common import Answer
 from tests.fakes.telegram import Pause, conflict, refusal
+from tests.laws.look import breaches
 from tests.ports import free_port
 
 
@@ -168,6 +170,7 @@ async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarne
         telegram.say(new, ada, "recall", mention=True)
         seen = await answer(telegram, new, "I remember", 20)
         assert "blue" in seen.text
+    assert not await breaches(elsewhere.database_of(telegram.folder)), "nothing is left to be sent once more"
 
 
 @pytest.mark.parametrize("method", ["sendMessage", "editMessageText"])
