@@ -114,7 +114,8 @@ class Restorer:
     async def set_aside(self, found: Delivery, owner: Owner, words: str) -> None:
         """The part failed for good, without being looked into; its chat is told in a word that has nothing of it."""
         row = found.row
-        failed = replace(row, state=DeliveryState.FAILED, retry_at=None, trouble=words, at=self._shared.clock.now_ms())
+        now = self._shared.clock.now_ms()
+        failed = replace(row, state=DeliveryState.FAILED, retry_at=None, cause=words, trouble=words, at=now)
         await self._shared.records.put(owner, [failed])
         self._shared.troubles.note(row.surface, Cause.OTHER, words)
         if not row.bubble.startswith("failed"):

@@ -235,6 +235,8 @@ def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     compared = {bubble for bubble in wanted if kinds.get(bubble) in _COMPARED}
     for bubble in compared:
         kind, mine = kinds[bubble], [one for one in there.get(bubble, ()) if _stands(one)]
+        if any(map(_taken_away, there.get(bubble, ()))):
+            continue
         if not mine:
             law = Law.UNSEEN if bubble == last else Law.GAP
             what = "its notice" if kind is BubbleKind.NOTICE else "its answer" if bubble == last else f"{bubble} of it"
@@ -290,6 +292,11 @@ def _by_bubble(parts: Sequence[KeptPart], wanted: Mapping[str, object]) -> dict[
 def _stands(one: KeptPart) -> bool:
     """It is to be seen."""
     return not one.row.gone
+
+
+def _taken_away(one: KeptPart) -> bool:
+    """Somebody in the chat, or an operator, has taken it away, and that is written down."""
+    return one.row.gone and one.row.state is DeliveryState.SKIPPED and bool(one.row.cause)
 
 
 def _same_words(

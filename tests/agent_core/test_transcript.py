@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
 from agent_core.failures.remedies import Advice, advice_words
 from agent_core.jsonvalue import Json
-from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, said_by_the_gateway, said_by_the_person, words_of
+from agent_core.machine.turn import Turn
+from agent_core.messages import (
+    GATEWAY_PREFIX,
+    THOUGHTS,
+    InputMessage,
+    Message,
+    said_by_the_gateway,
+    said_by_the_person,
+    words_of,
+)
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import StopRequested, ToolStarted
@@ -25,7 +37,7 @@ from agent_core.turn.transcript import (
     repaired,
     request_messages,
 )
-from tests.agent_core.turns import ROUTE, Rig
+from tests.agent_core.turns import ROUTE, Rig, opened
 
 CALL = CallModel(number=1, route=ROUTE, offer_tools=True)
 
@@ -253,3 +265,20 @@ def test_the_gateways_addition_is_not_the_persons_word_nor_theirs_the_gateways(s
     assert (said_by_the_person(ours), said_by_the_gateway(ours)) == ("", ours)
     assert words_of(whole) == said
     assert words_of([{"type": "text", "text": whole}]) == said
+
+
+@pytest.mark.parametrize("too_much", [False, True])
+def test_what_was_said_is_told_whole_in_later_turns_unless_it_was_more_than_can_be_read(too_much: bool):
+    said = "word " * 1_000
+    rig = Rig()
+    rig.turn = Turn()
+    rig.feed(replace(opened(rig.settings, rig.now), input=(InputMessage(said),)))
+    if too_much:
+        rig.breaks(BreakCause.CONTEXT_OVERFLOW, status=400)
+        rig.compacts()
+        rig.breaks(BreakCause.CONTEXT_OVERFLOW, status=400)
+    else:
+        rig.says("I have read it.")
+    told = str(closed_turn_messages(rig.turn)[0]["content"])
+    assert ("are left out here" in told) is too_much
+    assert (told == said) is not too_much

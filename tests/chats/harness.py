@@ -22,11 +22,14 @@ from gateway.daemon import Serving
 from tests import elsewhere
 from tests.chats.model import ScriptedModel
 from tests.forked import Forked, first_line, start
+from tests.laws.look import breaches
 from tests.serving import QUICK, served
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 120.0
 """How long a process may take to be up: imports take their time where many others work."""
+HOWEVER_LATE_MS = 10**13
+"""A test that ends does not wait for what would come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,19 +213,24 @@ async def quiet(harness: Harness, place: Any, seconds: float = 0.7) -> None:
 
 
 @asynccontextmanager
-async def running(harness: Scene, **more: str) -> AsyncGenerator[Serving]:
-    """The gateway in this process, connected, with the platform and the scripted model."""
-    async with starting(harness, **more) as up:
+async def running(harness: Scene, *, lawful: bool = True, **more: str) -> AsyncGenerator[Serving]:
+    """The gateway in this process, connected, with the platform and the scripted model. What it leaves behind breaks no law, unless somebody
+    damages it on purpose."""
+    async with starting(harness, lawful=lawful, **more) as up:
         await harness.ready()
         yield up
 
 
 @asynccontextmanager
-async def starting(harness: Scene, **more: str) -> AsyncGenerator[Serving]:
+async def starting(harness: Scene, *, lawful: bool = True, **more: str) -> AsyncGenerator[Serving]:
     """The same, where the connection may never come."""
     clock: Clock | None = getattr(harness, "clock", None)
     async with served(harness.folder, environment(harness, **more), clock) as up:
         yield up
+    if lawful:
+        now = clock.now_ms() if clock is not None else 0
+        found = await breaches(elsewhere.database_of(harness.folder), late_ms=HOWEVER_LATE_MS, now=now)
+        assert not found, "\n".join(one.what for one in found)
 
 
 def environment(harness: Scene, **more: str) -> dict[str, str]:

@@ -149,7 +149,7 @@ async def test_a_schedule_that_cannot_be_read_is_set_aside_and_those_behind_it_g
     put_back(telegram, "remind:%", 10 * HOUR_MS)
     ((lost,),) = database(telegram, ("SELECT schedule FROM schedules ORDER BY next_at LIMIT 1", ()))
     database(telegram, ("UPDATE schedules SET body = x'00ff' WHERE schedule = ?", (lost,)))
-    async with running(telegram) as up:
+    async with running(telegram, lawful=False) as up:
         await answer(telegram, his, "Reminder: coffee")
         aside = (await status(up.url))["schedules_set_aside"]
         assert [one["schedule"] for one in aside] == [lost]

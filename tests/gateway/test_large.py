@@ -105,7 +105,7 @@ async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> 
     env = {"OUTSPOKEN_BUDGETS__PERSON_TOKENS": "1000000", "OUTSPOKEN_BUDGETS__TURN_TOKENS": "1000000"}
     async with telegram_harness(tmp_path) as platform:
         with asking() as asked:
-            async with running(platform, **env) as up, aiohttp.ClientSession(up.url) as http:
+            async with running(platform, lawful=False, **env) as up, aiohttp.ClientSession(up.url) as http:
                 store = up.hub.forgetting.store
                 ada, bob = platform.person("Ada"), platform.person("Bob")
                 private, group = platform.private(ada), platform.group(ada, bob)
@@ -130,7 +130,7 @@ async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> 
                 async with http.get("/console/api/live") as live:
                     await live.content.readuntil(b"turns")
                 await quiet(platform, private, 2.5)  # a message a second goes into one chat
-            async with running(platform, **env):
+            async with running(platform, lawful=False, **env):
                 pass
         found = scans(next(tmp_path.rglob("outspoken.db")), asked)
     assert not found, "\n".join(found)
