@@ -425,9 +425,8 @@ async def move_chat(
         keys = await store.sessions.move_chat(f"{platform}/{account}/", old_chat, new_chat)
     queues.move(platform, account, old_chat, new_chat)
     outbox.surfaces.move(platform, account, old_chat, new_chat)
-    with (
-        _stored()
-    ):  # what was being stored under the old id came behind: it would be sent once more by the next process
+    # What was being stored under the old id came behind: it would be sent once more by the next process.
+    with _stored():
         await store.sessions.move_chat(f"{platform}/{account}/", old_chat, new_chat)
     for key in keys:
         was = key.replace(f"{platform}/{account}/{new_chat}/", f"{platform}/{account}/{old_chat}/", 1)
