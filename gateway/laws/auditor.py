@@ -61,6 +61,8 @@ PULSE = 20
 MOST = 1_000
 """Breaches that one pass remembers."""
 
+PUT_BACK = "restore"
+"""Whose message stands where numbers go on, far behind, after a backup was put back."""
 TURNS = "t_"
 """How the ids of turns begin."""
 T = TypeVar("T")
@@ -152,7 +154,7 @@ class Auditor:
     async def _messages(self, found: Audited) -> None:
         last: Numbered = ()
         async for page in _pages(lambda: self.reads.messages(found.mark.messages, PAGE)):
-            came = {one.id: one.received_at for one in page.rows}
+            came = {one.id: one.received_at for one in page.rows if one.account != PUT_BACK}
             numbered = (*last, *((key[0], came.get(key[0])) for key in page.keys))
             await self._confirmed(found, lambda rows=numbered: self._numbers("Message", rows, self.reads.stored))
             last = numbered[-1:]
