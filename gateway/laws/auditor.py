@@ -128,6 +128,7 @@ class Auditor:
                 await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
                 found.turns += 1
                 await self.rest(1)
+            found.turns += len(turns.senseless)
         for message in self._sensible(found, await self.reads.waiting()):
             await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
             found.messages += 1
