@@ -31,9 +31,8 @@ def template() -> Catalog:
         for path in sorted((ROOT / package).rglob("*.py")):
             if path == FOLDER.parent / "text" / "tongue.py":
                 continue
-            if not _CALLED.search(
-                path.read_text("utf-8")
-            ):  # Babel takes each file apart by tokens, which takes its time
+            # Babel takes each file apart by tokens, which takes its time
+            if not _CALLED.search(path.read_text("utf-8")):
                 continue
             for _, message, _, _ in extract_from_file("python", path, KEYWORDS):
                 if message:

@@ -19,6 +19,7 @@ from tests import databases, deepfolders, memory, sampled, seldom
 from tests.databases import migrating, postgres, postgres_server, short_lease, sqlite, unprepared, where
 from tests.together import Together, Unit
 
+# A fixture that modules import is made anew for each of them
 __all__ = [
     "migrating",
     "postgres",
@@ -27,7 +28,7 @@ __all__ = [
     "sqlite",
     "unprepared",
     "where",
-]  # a fixture that modules import is made anew for each of them
+]
 
 # A loaded machine is slow at times; that is no defect of what is tested.
 BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

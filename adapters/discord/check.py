@@ -55,9 +55,8 @@ async def check(settings: DiscordSection) -> DiscordSeen:
     base = (settings.api_base or API).rstrip("/")
     headers = {"Authorization": f"Bot {revealed(settings.token)}", "User-Agent": AGENT}
     application = await line.ask("GET", f"{base}/applications/@me", headers)
-    if (
-        isinstance(application, ServerReply) and application.status == 404
-    ):  # a server that has only what the library asks for
+    # A server that has only what the library asks for
+    if isinstance(application, ServerReply) and application.status == 404:
         application = await line.ask("GET", f"{base}/oauth2/applications/@me", headers)
     first = judged_application(application)
     number = (

@@ -122,9 +122,8 @@ class BotClient(discord.Client):
             self._ears.alive()
         if event in ("ready", "resumed"):
             self._up()
-        if (
-            event == "connect"
-        ):  # a session has begun, and nothing of it was told yet: only now are the cursors those from before the gap
+        # A session has begun, and nothing of it was told yet: only now are the cursors those from before the gap
+        if event == "connect":
             self.resumes = None
             self._servers_told = False
             self._ears.happened(Began(self.shard_id))

@@ -16,6 +16,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.consents import Lasting
+from agent_core.store.errors import Damaged
 from agent_core.text.tongue import known_sentence
 
 PATIENCE_SECONDS = 60
@@ -37,6 +38,22 @@ class Problem:
     """To ask the same again at once would not help: SDKs that retry by themselves are told so."""
     facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What programs are told besides: the ``outspoken`` object."""
+
+
+NO_STORAGE = "The gateway can neither read nor keep anything just now. Ask again in a moment."
+DAMAGED_ROWS = "This cannot be read: the storage of the gateway is damaged there. Please tell whoever runs it."
+
+
+def no_storage(error: Exception) -> Problem:
+    """What whoever asks is told of a storage that cannot be read or written, or of a part of it."""
+    words = DAMAGED_ROWS if isinstance(error, Damaged) else NO_STORAGE
+    return Problem(503, words, "server_error", code="storage_unavailable", retry_after=10)
+
+
+def mistake_of_ours(reference: str) -> Problem:
+    """What whoever asks is told of a bug; the log has it under the reference."""
+    words = f"Something went wrong inside the gateway (reference {reference}). Please tell whoever runs it."
+    return Problem(500, words, "server_error", code="internal_error")
 
 
 def spoken(problem: Problem) -> Problem:

@@ -122,9 +122,8 @@ def wish_with(wish: Wish, headers: Mapping[str, str]) -> Wish | Problem:
         return Problem(400, words, param=TOOLS_HEADER, code="invalid_header")
     if wish.forbidden or wish.said:
         return wish
-    wanted = ToolsFrom(
-        asked
-    )  # front ends send their headers with everything: an errand has none of the gateway's for it
+    # Front ends send their headers with everything: an errand has none of the gateway's for it
+    wanted = ToolsFrom(asked)
     return replace(wish, tools=wanted.within(ToolsFrom.CLIENT) if wish.errand else wanted, said=True)
 
 
@@ -159,6 +158,26 @@ def named_choice(choice: Json) -> str:
     function = choice.get("function")
     name = function.get("name") if isinstance(function, dict) else choice.get("name")
     return name if isinstance(name, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTools:
+    """Which of the tools that a request brings are to be offered, and whether one of them has to be called."""
+
+    names: tuple[str, ...]
+    mode: str
+
+
+def allowed_tools(choice: Json) -> AllowedTools | str | None:
+    """What a ``tool_choice`` allows, in either endpoint's spelling; None if it is of another type. A text says what is wrong with it."""
+    if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
+        return None
+    said = choice.get("allowed_tools", choice)
+    listed = said.get("tools") if isinstance(said, dict) else None
+    mode = said.get("mode", "auto") if isinstance(said, dict) else None
+    if not isinstance(listed, list) or mode not in ("auto", "required"):
+        return "tool_choice of the type allowed_tools must have tools, and the mode auto or required."
+    return AllowedTools(tuple(dict.fromkeys(filter(None, map(named_choice, listed)))), str(mode))
 
 
 def _sounds_like_one(messages: Sequence[Message]) -> bool:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import orjson
 
 from adapters.http.common import Problem
-from adapters.http.consent import Wish, named_choice, wish_of
+from adapters.http.consent import AllowedTools, Wish, allowed_tools, named_choice, wish_of
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.fields import CHAT, MESSAGES, PARTS, TOOLS, FieldFate, kind_refusal, sort
 from agent_core.jsonvalue import Json
@@ -136,6 +136,12 @@ def _request(value: dict[str, Json], session_header: str) -> ChatRequest:
     )
     if isinstance(wish, str):
         raise _Bad(wish, "outspoken")
+    allowed = allowed_tools(choice)
+    if isinstance(allowed, str):
+        raise _Bad(allowed, "tool_choice")
+    if allowed is not None:
+        tools = _only(tools, allowed, others=wish.tools.gateways)
+        parameters["tool_choice"] = allowed.mode
     if (named := named_choice(choice)) and tools and not wish.tools.gateways and named not in map(_name_of, tools):
         raise _Bad(f"tool_choice names {named!r}, which is none of the tools.", "tool_choice")
     return ChatRequest(
@@ -346,6 +352,20 @@ def _tools(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], ...]:
     if twice := next((name for name, times in names.items() if times > 1), ""):
         raise _Bad(f"tools has two functions called {twice[:80]!r}.", "tools")
     return tuple(found)
+
+
+def _only(
+    tools: tuple[Mapping[str, Json], ...], allowed: AllowedTools, *, others: bool
+) -> tuple[Mapping[str, Json], ...]:
+    """The tools that are allowed. A slip in a name would otherwise be an answer without that tool; `others` are offered beside these, and may be meant."""
+    missing = [name for name in allowed.names if name not in map(_name_of, tools)]
+    if missing and not (tools and others):
+        shown = ", ".join(repr(name[:80]) for name in missing[:5])
+        raise _Bad(
+            f"tool_choice allows {shown}, which {'is' if len(missing) == 1 else 'are'} none of the tools.",
+            "tool_choice",
+        )
+    return tuple(tool for tool in tools if _name_of(tool) in allowed.names)
 
 
 def _name_of(tool: Mapping[str, Json]) -> str:

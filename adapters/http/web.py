@@ -235,9 +235,8 @@ class WebChat:
                 took = self._clock.monotonic() - began
                 await response.write(b"event: " + name + b"\ndata: " + data + b"\n\n")
                 if took > READS_SECONDS:
-                    await asyncio.sleep(
-                        min(REST * took, keep_alive)
-                    )  # the latest is enough, and others want to be served
+                    # The latest is enough, and others want to be served
+                    await asyncio.sleep(min(REST * took, keep_alive))
 
     async def _earlier(self, request: web.Request) -> web.StreamResponse:
         sights = await self._gateway.earlier(self._key(request), request.query.get("before", ""))

@@ -1,6 +1,6 @@
 """The way by HTTP: the package's own streamable HTTP, which speaks ASGI, on a request of our server.
 
-Who calls was looked at before (`gateway.http.mcp`). A session belongs to whoever began it: with another key it is not there.
+Who calls was looked at before (`gateway.http.mcpdoor`). A session belongs to whoever began it: with another key it is not there.
 """
 
 from __future__ import annotations

@@ -60,9 +60,8 @@ class Owed:
         self._channels.clear()
 
     async def _store(self, channel: str, kept: dict[_Key, tuple[object, str]]) -> None:
-        while (
-            kept and self._channels.get(channel) is kept
-        ):  # else nobody listened for a while, and somebody else stores what is kept now
+        # Else nobody listened for a while, and somebody else stores what is kept now
+        while kept and self._channels.get(channel) is kept:
             key = min(kept)
             try:
                 await until_stored(partial(self._take, kept[key][0]), self._refused)

@@ -1,6 +1,6 @@
 """What a message of the Bot API brings beside its text: files, and what is told in words. Pure.
 
-Law (tests/adapters/test_telegram_beside.py): whatever a message holds, there are words, a file or a reason for it.
+Law (tests/adapters/test_brought.py): whatever a message holds, there are words, a file or a reason for it.
 
 Whose words they are: what the person says of themselves (where they are, what they ask in a poll, a voice message that they recorded here) is theirs;
 what names others or was made by others (a contact, a place of a directory, anything forwarded) is not.

@@ -94,9 +94,8 @@ def failure(error: Exception) -> CallFailed:
         case e.TimedOut():
             return CallFailed(_sent_or_not(error), refusing.SLOW.format(platform=NAME))
         case e.NetworkError():
-            cause = (
-                error.__cause__
-            )  # there is one where nothing was answered: then a number in the words is a port's, say
+            # There is one where nothing was answered: then a number in the words is a port's, say
+            cause = error.__cause__
             if cause is None and ("(413)" in words or "too large" in words.lower()):
                 return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
             if isinstance(cause, aiohttp.ClientHttpProxyError):

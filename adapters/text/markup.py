@@ -143,9 +143,8 @@ DISCORD = StyleMarks(
     escape=_discord_escape,
     code=_ticked,
     fence=_fenced,
-    link=lambda label, url: (
-        label if label == url else f"[{label}](<{url}>)"
-    ),  # an address does not stand in for another
+    # An address does not stand in for another
+    link=lambda label, url: label if label == url else f"[{label}](<{url}>)",
 )
 
 

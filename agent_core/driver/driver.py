@@ -122,7 +122,7 @@ class TurnDriver:
         self._caller = caller
         self.outlet = outlet
         self._time = TurnTime(world.clock)
-        self.seen = TurnSeen(self._time)
+        self.seen = TurnSeen(self._time, caller)
         self._events: list[Event | None] = []
         """What waits for the loop; None only asks it to write."""
         self._waiter: asyncio.Future[None] | None = None

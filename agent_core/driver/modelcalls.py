@@ -56,6 +56,7 @@ from agent_core.turn.events import (
     ToolCallNamed,
 )
 from agent_core.turn.rounds import RoundsOver
+from agent_core.turn.standing import Silence
 from agent_core.turn.state import AssistantItem, CallItem
 from agent_core.turn.transcript import alternating, call_ids, repaired, request_messages
 
@@ -144,6 +145,8 @@ class ModelCaller:
     connect_seconds: float = CONNECT_SECONDS
     silence_seconds: float = 0
     """How long the call that was made last may be silent at most, connecting included."""
+    silence: Silence | None = None
+    """The same, before its first content and between two pieces; None before the first."""
     spending: Spending | None = None
     """What pays for the calls; None if nobody counts."""
     turn: str = ""
@@ -187,20 +190,15 @@ class ModelCaller:
         offer = self.offer.without(turn.withheld)
         tools = offer.encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
-        settings = turn.settings
-        grown = patience(tokens)
         slow = SLOW_ARGUMENTS_FACTOR if endpoint.slow_arguments else 1.0
         parameters = dict(turn.opened.request)
         if not tools:
             for key in ("tool_choice", "parallel_tool_calls"):
                 parameters.pop(key, None)
         elif turn.step > 1 and parameters.get("tool_choice") != "auto":
-            parameters.pop(
-                "tool_choice", None
-            )  # it has had the call that it wanted; asked for one at each step, no turn would end
-        first_content, stall = settings.first_content_seconds * grown, settings.stall_seconds * grown * slow
-        if turn.hurried:
-            first_content, stall = (min(limit, settings.remedy_seconds * grown) for limit in (first_content, stall))
+            # It has had the call that it wanted; asked for one at each step, no turn would end
+            parameters.pop("tool_choice", None)
+        self.silence = first_content, stall = turn.may_be_silent(tokens, slow)
         self.silence_seconds = self.connect_seconds + max(first_content, stall)
         request = ModelRequest(
             route=effect.route,
@@ -431,19 +429,19 @@ class ModelCaller:
                     text.clear()
 
         messages = summary_request(self.memory.summary, given_up)
+        tokens = estimate_tokens(messages)
+        grown = patience(tokens)  # what is summarised is long nearly always
         request = ModelRequest(
             route=turn.route,
             number=0,
             messages=messages,
-            first_content_seconds=min(SUMMARY_SECONDS, turn.settings.first_content_seconds),
-            stall_seconds=min(SUMMARY_SECONDS, turn.settings.stall_seconds),
+            first_content_seconds=min(SUMMARY_SECONDS, turn.settings.first_content_seconds) * grown,
+            stall_seconds=min(SUMMARY_SECONDS, turn.settings.stall_seconds) * grown,
             connect_seconds=self.connect_seconds,
             parse_text_calls=False,
         )
         self._summaries += 1
-        ending = await self._paid(
-            request, f"summary{self._summaries}", estimate_tokens(messages), Heard(self.clock, collect)
-        )
+        ending = await self._paid(request, f"summary{self._summaries}", tokens, Heard(self.clock, collect))
         summary = "".join(text).strip()
         if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
             return summary

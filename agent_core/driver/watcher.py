@@ -11,6 +11,7 @@ from agent_core.machine.turn import Turn
 from agent_core.ports import Clock
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.text.tongue import sentence, speak, speaking
+from agent_core.turn.standing import Silence
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 
 STORAGE_AWAY = sentence("The gateway cannot store anything just now; what comes next is kept back until it can")
@@ -37,14 +38,37 @@ def with_progress(shown: View, progress: Mapping[str, str]) -> View:
     return replace(shown, bubbles=tuple(map(told, shown.bubbles)))
 
 
+class Listening(Protocol):
+    """Who makes a turn's model calls."""
+
+    @property
+    def silence(self) -> Silence | None:
+        """How long the last of them may say nothing."""
+        ...
+
+
 class TurnSeen:
     """What is to be seen of a turn now, and the bells of those who look. Nothing is seen that is being committed.
 
     It knows the turn and not the driver, which knows it: what a turn leaves is gone with the last who holds it, and waits for no collector."""
 
-    __slots__ = ("_bells", "_clock", "_ends", "_held", "_latest", "final", "over", "progress", "storage_away", "turn")
+    __slots__ = (
+        "_bells",
+        "_caller",
+        "_clock",
+        "_ends",
+        "_held",
+        "_latest",
+        "final",
+        "over",
+        "progress",
+        "storage_away",
+        "turn",
+    )
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, caller: Listening | None = None) -> None:
+        """`caller` makes its model calls."""
+        self._caller = caller
         self.turn = Turn()
         """As it stands; another one if it is taken up from the journal, or ended in the driver's place."""
         self.over = False
@@ -62,11 +86,16 @@ class TurnSeen:
         self.progress: dict[str, str] = {}
         """What running tools said last about how far they are, by call."""
 
+    @property
+    def silence(self) -> Silence | None:
+        """How long the call that is under way may say nothing."""
+        return None if self._caller is None else self._caller.silence
+
     def current_view(self) -> View:
         """What is to be seen now; while something is being committed, what was to be seen before."""
         shown = self._held or self.final
         if shown is None:
-            shown = self._latest = view(self.turn, self._clock.now_ms())
+            shown = self._latest = view(self.turn, self._clock.now_ms(), self.silence)
         return with_progress(kept_back(shown) if self.storage_away else shown, self.progress)
 
     @property
@@ -77,7 +106,7 @@ class TurnSeen:
     def hold(self) -> None:
         """Show what there is now until `release`, whatever happens to the turn."""
         if self._held is None:
-            self._held = self._latest or view(self.turn, self._clock.now_ms())
+            self._held = self._latest or view(self.turn, self._clock.now_ms(), self.silence)
 
     def release(self) -> None:
         """Show the turn as it is again; `wake` tells who looks."""

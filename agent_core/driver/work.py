@@ -214,9 +214,8 @@ class Work:
         if self._boss.over:
             return
         now = self.loop.time() + EARLY_SECONDS
-        due = sorted(
-            [one for one in self._coming if one[0] <= now], key=itemgetter(0)
-        )  # several, where the loop was held
+        # Several, where the loop was held
+        due = sorted([one for one in self._coming if one[0] <= now], key=itemgetter(0))
         self._coming = [one for one in self._coming if one[0] > now]
         for _, event in due:
             self._boss.put(event)

@@ -87,9 +87,8 @@ NO_PROXY = clause("the configured proxy cannot be reached")
 def reason(error: BaseException) -> tuple[BreakCause, str]:
     """Why there was no connection, or that it was lost; with the library's word for it, if it adds something."""
     chain = [*_chain(error)]
-    for cause in reversed(
-        chain
-    ):  # Python's own exceptions know most; the library's inherit from them without what they know
+    # Python's own exceptions know most; the library's inherit from them without what they know
+    for cause in reversed(chain):
         found = _one(cause)
         if found is not None:
             return found
@@ -181,10 +180,11 @@ async def speaks_tls(address: str) -> bool:
     if parts.scheme != "http" or not host:
         return False
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Nothing is sent: only the kind of the port is asked
     context.check_hostname, context.verify_mode = (
         False,
         ssl.CERT_NONE,
-    )  # nothing is sent: only the kind of the port is asked
+    )
     try:
         async with asyncio.timeout(TLS_LOOK_SECONDS):
             _, writer = await asyncio.open_connection(host, port, ssl=context)

@@ -39,16 +39,16 @@ from agent_core.store.budgets.rows import DAILY, PotRow, ReservationRow, Reserva
 from agent_core.store.database.asks import Always, StoreReading
 from agent_core.store.database.keys import among
 from agent_core.store.database.ownership import LIVES
-from agent_core.store.deliveries.rows import DeliveryRow, made_for
+from agent_core.store.deliveries.rows import DeliveryRow, GateRow, made_for
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import CursorRow, InboxRow, InboxState, UnreadRow
-from agent_core.store.keeping.packing import is_whole
+from agent_core.store.keeping.packing import MARK, PieceForm, is_whole, needed
 from agent_core.store.keeping.pieces import GONE, read
 from agent_core.store.keeping.rows import ForgetRow
-from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
+from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.turns.rows import ROWS_A_TURN, JournalRow, ToolCallRow, TurnRow, TurnState, timed
-from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow
+from agent_core.store.webhooks.rows import HookRow, HookState, ReceiverRow, StoredHook
 
 T = TypeVar("T")
 PotKey: TypeAlias = "tuple[str, int]"
@@ -57,7 +57,9 @@ PotKey: TypeAlias = "tuple[str, int]"
 AROUND = 1_000
 """So far from those that a turn says it began with, messages are looked for that say the same of it."""
 LONG_MS = 24 * 3_600_000
-"""What came so much later than its turn ended did not."""
+"""By so much a clock may have been set between two things that are stored."""
+MOMENT_MS = 1_000
+"""So far from each other, two times of one moment may be stored."""
 ENDED = "turn.ended"
 """What a webhook is told once of each turn."""
 CURSORS = 500
@@ -67,6 +69,9 @@ CALLS = 500
 PIECES_BYTES = 4 * 1024 * 1024
 """So much of pieces is read at once."""
 NO_TIME = 2**62
+CLAIMED_MOST = 5_000
+COUNTED = 1_000
+"""So many pieces are counted at a time."""
 OPEN_MOST = 500
 """So many open turns, and so many waiting messages, are looked at in one pass."""
 
@@ -108,6 +113,8 @@ class TurnEvidence:
     """Of the turn before."""
     heard_before: int = 0
     """The number of one of its messages that the turn before has heard as well; 0 if there is none."""
+    last: int = 0
+    """The number of the last turn of its session; 0 if that was not asked."""
     emptied: frozenset[str] = frozenset()
     """Chats for which parts of it were made and in which nothing is recorded any more, of any turn."""
 
@@ -133,7 +140,7 @@ class MessageEvidence:
     came_by: int | None = None
     """When messages that came after it had come: by then it had as well. None if none did, or it does not wait."""
     beside: tuple[int, ...] = ()
-    """When those just before and behind it came; asked only of one that says it came long after its turn had ended. All in ms."""
+    """When those just behind and before it came; asked only of one that says it came after its turn had begun. All in ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +185,33 @@ class LedgerEvidence:
     since: int = 0
     """All calls are among them that were made after this time, ms."""
     unpaid: tuple[Unpaid, ...] = ()
+    calls: Mapping[PotKey, int] | None = None
+    """How many calls are over; None if they were not counted."""
+    guessed: Mapping[PotKey, Amount] | None = None
+    """What of it was estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceCount:
+    """A piece that counts as needed, or is needed, more often than the other."""
+
+    number: int
+    """0: it is not there."""
+    counted: int
+    """By itself."""
+    needed: int
+    """By what is stored: in so many gaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTime:
+    """An occurrence of a schedule that was claimed, with what its schedule and its message say of it."""
+
+    row: OccurrenceRow
+    done_to: int
+    """Of its schedule."""
+    message_key: str | None
+    """Of the message that came of it; None if that is not there."""
 
 
 def turn_of_call(call: ReservationRow) -> str:
@@ -361,6 +395,7 @@ class EvidenceReads(StoreReading):
             heard.limit(OPEN_MOST),
             Always(_CALLS, (turn.turn,)),
             Always(_PARTS_OF, (turn.turn,)),
+            select(func.max(_u.number)).where(_u.session == turn.session),
         )
         with self._asks.sense():
             sessions, before = [t.SESSION.make(row) for row in found[0]], [t.TURN.make(row) for row in found[1]]
@@ -371,7 +406,7 @@ class EvidenceReads(StoreReading):
             turn, next(iter(sessions), None), next(iter(before), None), journal, unreadable,
             tuple(sorted(messages, key=lambda one: one.id)), parts, tuple(calls),
             await self._parts_before(before), await self._heard_before(messages, before),
-            await self._emptied(parts),
+            int(found[5][0][0] or 0), await self._emptied(parts),
         )  # fmt: skip
 
     async def _parts_before(self, before: Sequence[TurnRow]) -> tuple[KeptPart, ...]:
@@ -469,7 +504,7 @@ class EvidenceReads(StoreReading):
         message, came_by, beside = await self._whole(message), None, tuple[int, ...]()
         if message.state is InboxState.NEW:
             came_by = min(await self._came(_i.id > message.id, _i.id), default=None)
-        if mine is not None and mine.closed_at is not None and message.received_at - mine.closed_at > LONG_MS:
+        if mine is not None and message.received_at - mine.opened_at > MOMENT_MS:
             behind, before = (
                 await self._came(_i.id > message.id, _i.id),
                 await self._came(_i.id < message.id, _i.id.desc()),
@@ -517,18 +552,24 @@ class EvidenceReads(StoreReading):
         first, since = (str(found[0][0]).partition(":")[0], int(found[0][1])) if found else ("", 0)
         opened = await self._asks.made(t.RESERVATION.query.where(_UNDER_WAY), t.RESERVATION.make)
         before, spent = await self._pots(since, opened), defaultdict[PotKey, Amount](Amount)
+        count, guessed = Counter[PotKey](), defaultdict[PotKey, Amount](Amount)
         unpaid, cut = list[Unpaid](), list[ReservationRow]()
         async for calls in self._calls(first, since):
+            over = [one for one in calls if one.state is ReservationState.SETTLED]
             with self._asks.sense():
-                used_by = spent_by(one for one in calls if one.state is ReservationState.SETTLED)
-            for key, used in used_by.items():
-                spent[key] += used
+                count.update(key for one in over for key in one.keys)
+                both = (spent, spent_by(over)), (guessed, spent_by(one for one in over if one.estimated))
+            for sums, found_here in both:
+                for key, used in found_here.items():
+                    sums[key] += used
             last = turn_of_call(calls[-1])
             unpaid += await self._unpaid([one for one in (*cut, *calls) if turn_of_call(one) != last])
             cut = [one for one in (*cut, *calls) if turn_of_call(one) == last]  # there may be more of it
         unpaid += await self._unpaid(cut)
         steady = before == await self._pots(since, opened)
-        return LedgerEvidence(tuple(before.values()), tuple(opened), spent, steady, since, tuple(unpaid))
+        return LedgerEvidence(
+            tuple(before.values()), tuple(opened), spent, steady, since, tuple(unpaid), count, guessed
+        )  # fmt: skip
 
     async def _unpaid(self, calls: Sequence[ReservationRow]) -> list[Unpaid]:
         """Those of the turns with these calls, which are all of theirs, that used more."""
@@ -570,10 +611,11 @@ class EvidenceReads(StoreReading):
         """Active schedules with an occurrence that was due before a time and was not claimed, or with none at all."""
         c = t.schedules.c
         found = list[ScheduleRow]()
+        # A step each in the index of what is active
         for which in (
             and_(c.next_at.is_(None), c.at < before),
             c.next_at < before,
-        ):  # a step each in the index of what is active
+        ):
             query = t.SCHEDULE.query.where(text("schedules.state = 'active'"), which).order_by(c.next_at)
             found += await self._asks.made(query.limit(OPEN_MOST), t.SCHEDULE.make)
         return found
@@ -609,6 +651,99 @@ class EvidenceReads(StoreReading):
             tuple(await self._asks.made(to_come.limit(OPEN_MOST), t.HOOK.make)),
             tuple((str(row[0]), str(row[1])) for row in await self._asks.all(told.limit(OPEN_MOST))),
         )  # fmt: skip
+
+    @property
+    def counts_on(self) -> bool:
+        """Numbers are given one after the other, so that one that is missing was taken out. PostgreSQL leaves out numbers of its own accord."""
+        return self._asks.readers.dialect == "sqlite"
+
+    async def hooks_behind(self, after: int, limit: int) -> list[StoredHook]:
+        """What is told outside, behind a number."""
+        query = t.HOOK.query.add_columns(t.hooks.c.number).where(t.hooks.c.number > after)
+        rows = await self._asks.all(query.order_by(t.hooks.c.number).limit(limit))
+        with self._asks.sense():
+            return [StoredHook(int(row[-1]), t.HOOK.make(row)) for row in rows]
+
+    async def last_hook(self) -> int:
+        """The number of what is to be told outside last; 0 if nothing is."""
+        return int((await self._asks.all(select(func.coalesce(func.max(t.hooks.c.number), 0))))[0][0])
+
+    async def turns_named(self, turns: Sequence[str]) -> dict[str, TurnRow]:
+        """Those of these turns that are there."""
+        found = await self._asks.made(t.TURN.query.where(_u.turn.in_(sorted(set(turns)))), t.TURN.make) if turns else []
+        return {one.turn: one for one in found}
+
+    async def anybody_forgotten(self) -> bool:
+        """Whether anybody, or any conversation, ever was, or is being forgotten: then rows are gone that were in the middle."""
+        return bool(await self._asks.all(select(t.forgets.c.forget).limit(1)))
+
+    async def claimed(self) -> list[ClaimedTime]:
+        """Occurrences that were claimed."""
+        c = t.occurrences.c
+        query = t.OCCURRENCE.query.add_columns(t.schedules.c.done_to, _i.platform_key).select_from(
+            t.occurrences.join(t.schedules, t.schedules.c.schedule == c.schedule).outerjoin(t.inbox, _i.id == c.inbox)
+        )
+        rows = await self._asks.all(query.order_by(c.schedule, c.due_at.desc()).limit(CLAIMED_MOST))
+        with self._asks.sense():
+            return [ClaimedTime(t.OCCURRENCE.make(row), int(row[-2]), row[-1]) for row in rows]
+
+    async def gates(self, after: int) -> list[GateRow]:
+        """Pauses of platforms that last beyond a time."""
+        query = t.GATE.query.where(t.gates.c.not_before > after)
+        return await self._asks.made(query.limit(OPEN_MOST), t.GATE.make)
+
+    async def owned_by_nobody(self) -> list[tuple[str, int]]:
+        """Conversations, and slices, of a process that was never there, with its number. Reads whole tables."""
+        found: list[tuple[str, int]] = []
+        for name, owner in ((t.sessions.c.session, t.sessions.c.owner), (t.slices.c.slice, t.slices.c.owner)):
+            query = select(name, owner).where(owner.is_not(None), owner.not_in(select(_n.node))).limit(OPEN_MOST)
+            found += [(str(row[0]), int(row[1])) for row in await self._asks.all(query)]
+        return found
+
+    async def miscounted(self) -> list[PieceCount]:
+        """Pieces that count as needed more or less often than they are. Reads whatever has gaps; of what changes meanwhile nothing is said."""
+        before = {digest: refs for _, digest, refs in await self._counts()}
+        found = Counter[bytes]()
+        try:
+            async for digests in self._gaps():
+                found.update(digests)
+        except (ValueError, TypeError, zlib.error):
+            return []  # what cannot be read is told where it stands, and cannot be counted
+        numbers, after = dict[bytes, int](), dict[bytes, int]()
+        for number, digest, refs in await self._counts():
+            numbers[digest], after[digest] = number, refs
+        odd = [
+            PieceCount(numbers[one], refs, found[one])
+            for one, refs in after.items()
+            if before.get(one) == refs != found[one]
+        ]
+        lost = [PieceCount(0, 0, count) for one, count in found.items() if one not in before and one not in after]
+        return [*odd, *lost]
+
+    async def _counts(self) -> list[tuple[int, bytes, int]]:
+        """(number, digest, how often it counts as needed) of all pieces."""
+        p, found = t.pieces.c, list[tuple[int, bytes, int]]()
+        query = select(p.piece, p.digest, p.refs).order_by(p.piece).limit(COUNTED)
+        while rows := await self._asks.all(query.where(p.piece > (found[-1][0] if found else 0))):
+            found += [(int(row[0]), bytes(row[1]), int(row[2])) for row in rows]
+        return found
+
+    async def _gaps(self) -> AsyncGenerator[Sequence[bytes]]:
+        """The digests of all pieces that are needed, as often as they are, some at a time. Raises ValueError, TypeError, zlib.error."""
+        last = int((await self._asks.all(select(func.coalesce(func.max(_i.id), 0))))[0][0])
+        copied = select(func.coalesce(func.min(_u.first_message), 0)).where(t.NO_MESSAGE)
+        lowest = int((await self._asks.all(copied))[0][0])
+        for first in range(lowest, last + 1, AROUND):
+            behind = first + AROUND
+            for key, body, one in ((_j.id, _j.body, ROWS_A_TURN), (_i.id, _i.body, 1)):
+                packed = select(body).where(key >= first * one, key < behind * one, func.substr(body, 1, 1) == MARK)
+                yield [digest for row in await self._asks.all(packed) for digest in needed(bytes(row[0]))]
+        p, after = t.pieces.c, 0
+        inner = p.form.in_([PieceForm.BODY.value, PieceForm.RUN.value])
+        query = select(p.digest, p.form, p.stored, p.how, p.piece).where(inner).order_by(p.piece).limit(COUNTED)
+        while rows := await self._asks.all(query.where(p.piece > after)):
+            after = int(rows[-1][-1])
+            yield [digest for row in rows for digest in read(row).below]
 
     async def in_no_state(self) -> list[tuple[str, str]]:
         """(table and key, column) of rows in a state that does not exist. Reads whole tables."""
@@ -650,9 +785,8 @@ class EvidenceReads(StoreReading):
         cut = select(p.piece.label("id"), p.at).order_by(p.piece.desc()).limit(1_000).subquery()
         found: list[int] = []
         for newest, when in ((heard, heard.c.received_at), (shown, shown.c.at), (cut, cut.c.at)):
-            first = func.min(
-                case((when >= at, newest.c.id))
-            )  # of those that came since; where none did, the last is it
+            # Of those that came since; where none did, the last is it
+            first = func.min(case((when >= at, newest.c.id)))
             before = select(func.coalesce(first - 1, func.max(newest.c.id), 0))
             found.append(int((await self._asks.all(before))[0][0]))
         return found[0], found[1], found[2]
@@ -665,7 +799,8 @@ def _answers(inbox: int) -> list[str]:
 
 def _piece_seen(row: Row[*tuple[Any, ...]]) -> PieceEvidence:
     try:
-        whole = row[3] == GONE or is_whole(read(row))
+        piece = read(row)
+        whole = row[3] == GONE or (is_whole(piece) and len(piece.content) == int(row[5]))
     except (ValueError, zlib.error):
         whole = False
     return PieceEvidence(int(row[4]), int(row[5]), whole, int(row[6]), int(row[7]))

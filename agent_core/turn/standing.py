@@ -6,6 +6,7 @@ It is apart from the machine so that rules can read a turn without knowing the m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from agent_core.causes import BreakCause
 from agent_core.failures.errors import ProtocolError
@@ -16,7 +17,7 @@ from agent_core.failures.troubles import TurnTroubles
 from agent_core.jsonvalue import Json
 from agent_core.messages import InputMessage, said_by_the_person, text_of
 from agent_core.records import NONE
-from agent_core.settings import Route, TurnSettings
+from agent_core.settings import Route, TurnSettings, patience
 from agent_core.turn.events import (
     CallBroke,
     Compacted,
@@ -42,6 +43,9 @@ from agent_core.turn.state import (
     ToolItem,
 )
 from agent_core.turn.toolround import ToolRound
+
+Silence: TypeAlias = "tuple[float, float]"
+"""Seconds that a model call may say nothing: before its first content, and between two pieces of it."""
 
 
 class Standing:
@@ -181,6 +185,13 @@ class Standing:
         """The model is asked again after it was silent for a whole limit: it is given less time, so that a remedy that does not help is seen soon."""
         silent = self.last_break is not None and self.last_break.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
         return silent and not (self.remedies and self.remedies[-1][1] is Remedy.AS_USUAL)
+
+    def may_be_silent(self, prompt_tokens: int = 0, slow: float = 1.0) -> Silence:
+        """How long a call may say nothing. A long prompt takes its time to be read; `slow` is what an endpoint may take longer between two pieces."""
+        settings, grown = self.settings, patience(prompt_tokens)
+        found = settings.first_content_seconds * grown, settings.stall_seconds * grown * slow
+        most = settings.remedy_seconds * grown
+        return (min(found[0], most), min(found[1], most)) if self.hurried else found
 
     @property
     def steps_done(self) -> int:

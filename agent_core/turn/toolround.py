@@ -181,9 +181,8 @@ class ToolRound:
                 fits = activity.state in (ActivityState.WAITING, ActivityState.RUNNING)
                 return "" if fits else "this tool call was not wanted"
             case ToolReturned():
-                refused = (
-                    event.refusal is not Refusal.NONE and activity.state is ActivityState.WAITING
-                )  # not even begun
+                # Not even begun
+                refused = event.refusal is not Refusal.NONE and activity.state is ActivityState.WAITING
                 fits = activity.state is ActivityState.RUNNING or refused
                 return "" if fits else "this tool call was not begun"
             case ApprovalAnswered() | ChangeShown():

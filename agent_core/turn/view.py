@@ -28,7 +28,7 @@ from agent_core.text.tongue import beginning, sentence, speak, speaking, spelled
 from agent_core.tools.asked import changed, deed, question, whole
 from agent_core.tools.asking import shown_step, steps_of
 from agent_core.tools.base import DoubtCause, ToolStatus
-from agent_core.turn.standing import Standing
+from agent_core.turn.standing import Silence, Standing
 from agent_core.turn.state import (
     Activity,
     ActivityState,
@@ -155,16 +155,19 @@ def spelled_view(shown: View, prefix: str) -> View:
     return replace(shown, bubbles=bubbles)
 
 
-def view(turn: Standing, now: int) -> View:
-    """The bubbles of `turn` at `now` (ms), in the language of its person. Pure; the same turn and time give the same view."""
+def view(turn: Standing, now: int, silence: Silence | None = None) -> View:
+    """The bubbles of `turn` at `now` (ms), in the language of its person. Pure; the same turn and time give the same view.
+
+    `silence`: how long the call that is under way may say nothing, where its maker can be asked; else what is configured for a short prompt.
+    """
     language = turn.language
     if language == spoken_now():  # each token comes by here
-        return _view(turn, now, language)
+        return _view(turn, now, language, silence)
     with speaking(language):
-        return _view(turn, now, spoken_now())
+        return _view(turn, now, spoken_now(), silence)
 
 
-def _view(turn: Standing, now: int, language: str) -> View:
+def _view(turn: Standing, now: int, language: str, silence: Silence | None) -> View:
     bubbles = _came(turn)
     told: set[QuotaKind] = set()
     for entry in turn.timeline:
@@ -209,7 +212,7 @@ def _view(turn: Standing, now: int, language: str) -> View:
                 if entry.seconds >= _status_after(turn):
                     bubbles.append(Bubble(entry.key, BubbleKind.MENDED, mended_words(entry), final=True))
     if turn.exit is None:
-        status = speak(LEFT_WORDS) if turn.left else status_words(turn, now)
+        status = speak(LEFT_WORDS) if turn.left else status_words(turn, now, silence)
         if status:
             bubbles.append(Bubble("status", BubbleKind.STATUS, status, final=False))
         return View(tuple(bubbles), open=turn.opened is not None, language=language)
@@ -361,13 +364,13 @@ def _short(arguments: str) -> str:
     )
 
 
-def status_words(turn: Standing, now: int) -> str:
+def status_words(turn: Standing, now: int, silence: Silence | None = None) -> str:
     """What an open turn is waiting for, once that takes long enough to be worth a word; else an empty text."""
     waited = max(0, (now - turn.life_at) // 1000)
     in_phase = max(0, (now - turn.phase_since) // 1000)
     match turn.phase:
         case Phase.CALLING:
-            return _calling_words(turn, waited, in_phase)
+            return _calling_words(turn, waited, in_phase, silence)
         case Phase.WAITING:
             left = max(0, -(-(turn.wait_until - now) // 1000))
             if turn.wait_until - turn.phase_since < 2000:
@@ -404,7 +407,7 @@ def _status_after(turn: Standing) -> int:
     return min(STATUS_AFTER_SECONDS, max(STATUS_SOON_SECONDS, round(turn.settings.stall_seconds / 2) - 1))
 
 
-def _calling_words(turn: Standing, waited: int, in_phase: int) -> str:
+def _calling_words(turn: Standing, waited: int, in_phase: int, silence: Silence | None) -> str:
     if max(waited, in_phase) < STATUS_SOON_SECONDS and not turn.attempts:
         return ""
     again, after = _again_words(turn), _status_after(turn)
@@ -418,9 +421,8 @@ def _calling_words(turn: Standing, waited: int, in_phase: int) -> str:
             quiet=quiet,
         )
     if waited >= after:
-        settings = turn.settings
-        limit = settings.stall_seconds if turn.life_at > turn.phase_since else settings.first_content_seconds
-        limit = round(min(limit, settings.remedy_seconds) if turn.hurried else limit)
+        first, between = silence or turn.may_be_silent()
+        limit = round(between if turn.life_at > turn.phase_since else first)
         return speak(
             "Waiting for the model, {waited} s{again} (gives up at about {limit} s)",
             waited=waited,

@@ -329,9 +329,8 @@ class Arrivals:
         """The same of one that was looked up; None: it is new all the same."""
         origin, members = message.origin, self._members
         inbound, text = self._inbound(message, said, self._session(own, origin, known))
-        with speaking(
-            await self._languages.of(inbound)
-        ):  # what a person chose counts where nothing of theirs runs, too
+        # What a person chose counts where nothing of theirs runs, too
+        with speaking(await self._languages.of(inbound)):
             refused = self._refusal(message, inbound, said, text, known=known)
             if refused is not None and refused.later_ms and isinstance(said, WordsForAgent):
                 held = HeldMessage(self._clock.now_ms() + refused.later_ms, text)

@@ -87,9 +87,8 @@ class CommandIntake:
             own = session_of(inbound.chat, self._members.rules_of(inbound.chat.address))
         request = Request(BY_NAME[name], words, inbound, inbox_id, owner, admin, own, received_at, arrival)
         task = self._commands.begin(request)
-        if (
-            request.command.changes
-        ):  # what was said after it finds it done: `/new` and a message come together after an outage
+        # What was said after it finds it done: `/new` and a message come together after an outage
+        if request.command.changes:
             self._members.directory.changing(own, task)
         return task
 

@@ -191,10 +191,11 @@ class Supervisor:
         self._failing.pop(what, None)
 
     async def _run(self) -> None:
+        # How often it failed in a row, and whether it was last for something that a person has to do
         attempt, needed = (
             0,
             False,
-        )  # how often it failed in a row, and whether it was last for something that a person has to do
+        )
         while True:
             self._is(AdapterState.STARTING, self.words)
             fatal, pause = False, 0.0
@@ -205,9 +206,8 @@ class Supervisor:
             except AdapterDown as down:
                 fatal, pause, words = down.fatal, down.wait_seconds, str(down)
                 times = 1 if self._was_sound else attempt + 1
-                if (fatal and not needed) or worth_saying(
-                    times
-                ):  # that a person is needed is news, however often it failed before
+                # That a person is needed is news, however often it failed before
+                if (fatal and not needed) or worth_saying(times):
                     (log.error if fatal else log.warning)(
                         "adapter.down", adapter=self.adapter.name, words=words, times=times
                     )

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from gateway.cli.numbers import MOST_SECONDS, Number
+
 
 @click.command()
 @click.option(
-    "--late", type=click.FloatRange(min=0), default=None, metavar="SECONDS",
+    "--late", type=Number(untold=MOST_SECONDS), default=None, metavar="SECONDS",
     help="How long something may wait before it counts as forgotten; else [audit] late_seconds.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

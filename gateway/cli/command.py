@@ -24,6 +24,7 @@ from gateway.cli.elsewhere import LateCommands
 from gateway.cli.examples import with_examples
 from gateway.cli.guarded import CONFIGURATION, PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.ids import IdCommand
+from gateway.cli.numbers import MOST_SECONDS, Number, WholeNumber
 from gateway.cli.start import completion, say_next
 from gateway.memory import loading
 from gateway.version import program_version
@@ -144,7 +145,12 @@ def replay(
 )
 @click.option("--key", default="", help="A name of your own: the same message under it is sent once.")
 @click.option("--wait", is_flag=True, help="Wait until it is delivered; the exit status says whether it was.")
-@click.option("--timeout", default=0.0, help="With --wait: seconds to wait at most; 0 is without end.")
+@click.option(
+    "--timeout",
+    default=0.0,
+    type=Number(untold=MOST_SECONDS),
+    help="With --wait: seconds to wait at most; 0 is without end.",
+)
 @click.argument("words", nargs=-1)
 @click.pass_obj
 def send(
@@ -170,7 +176,7 @@ def send(
 @cli.command()
 @click.argument("sources", nargs=-1, metavar="[FILE | -]...")
 @click.option("--since", default="", metavar="TIME", help="Only from then on: 30m, 2h, 7d, or 2026-11-20T14:00.")
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(min=1), help="So many groups.")
+@click.option("--limit", default=10, show_default=True, type=WholeNumber(1), help="So many groups.")
 @click.option("--follow", is_flag=True, help="Go on reading, and group anew whenever something comes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.pass_obj

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 from typing_extensions import override
 
+from gateway.cli.numbers import Number
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     "--seconds",
     default=15.0,
     show_default=True,
-    type=click.FloatRange(1, 600),
+    type=Number(1, 600),
     help="How long it may take: a server that loads its model first, or a large database, may need more.",
 )
 @click.pass_obj

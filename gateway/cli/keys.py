@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from gateway.cli.numbers import MOST_MONEY, Number, WholeNumber
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -41,9 +43,9 @@ _TERMS = (
     click.option("--tools", help="Tools of the gateway that it is offered, separated by commas."),
     click.option("--no-tools", is_flag=True, help="No tools of the gateway."),
     click.option("--all-tools", is_flag=True, help="All tools of the gateway."),
-    click.option("--day-tokens", type=click.IntRange(min=0), help="Tokens in a day; 0: as [budgets] key_tokens."),
-    click.option("--day-money", type=click.FloatRange(min=0), help="Money in a day; 0: as [budgets] key_money."),
-    click.option("--per-minute", type=click.IntRange(0, 100_000), help="Requests in a minute; 0: no limit."),
+    click.option("--day-tokens", type=WholeNumber(), help="Tokens in a day; 0: as [budgets] key_tokens."),
+    click.option("--day-money", type=Number(untold=MOST_MONEY), help="Money in a day; 0: as [budgets] key_money."),
+    click.option("--per-minute", type=WholeNumber(0, 100_000), help="Requests in a minute; 0: no limit."),
     click.option(
         "--errors",
         type=click.Choice(["words", "status", "default"]),
@@ -57,7 +59,7 @@ _TERMS = (
     ),
     click.option(
         "--expires-days",
-        type=click.FloatRange(0, 36_500),
+        type=Number(0, 36_500),
         help="It opens nothing any more after so many days; 0: never.",
     ),
 )
@@ -150,7 +152,7 @@ def change_command(config_file: Path | None, name: str, **given: object) -> None
 @click.option(
     "--keep-minutes",
     default=0,
-    type=click.IntRange(0, 7 * 24 * 60),
+    type=WholeNumber(0, 7 * 24 * 60),
     help="The one before is good for so long; 0: no more.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

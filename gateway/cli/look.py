@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli.ids import IdCommand
+from gateway.cli.numbers import MOST_SECONDS, Number
 
 if TYPE_CHECKING:
     from gateway.config.paths import Paths
@@ -76,7 +77,13 @@ def bundle(config_file: Path | None, turn: str, output: Path | None) -> None:
 
 @click.command()
 @click.argument("question", type=click.Choice(["alive", "ready", "well"]), default="alive")
-@click.option("--timeout", default=4.0, show_default=True, help="Seconds to wait for the answer.")
+@click.option(
+    "--timeout",
+    default=4.0,
+    show_default=True,
+    type=Number(untold=MOST_SECONDS),
+    help="Seconds to wait for the answer.",
+)
 @click.pass_obj
 def health(config_file: Path | None, question: str, timeout: float) -> None:
     """Ask the gateway of this configuration how it is, for supervisors: exit status 0 is yes, 1 is no.

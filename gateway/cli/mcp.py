@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gateway.cli.numbers import WholeNumber
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -57,7 +59,7 @@ def mcp_serve(config_file: Path | None, url: str, operator: bool) -> None:
 @mcp.command("login")
 @click.argument("server")
 @click.option(
-    "--port", default=0, type=click.IntRange(0, 65_535), help="Where the browser comes back to; 0 takes a free one."
+    "--port", default=0, type=WholeNumber(0, 65_535), help="Where the browser comes back to; 0 takes a free one."
 )
 @click.pass_obj
 def mcp_login(config_file: Path | None, server: str, port: int) -> None:

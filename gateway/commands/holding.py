@@ -77,9 +77,8 @@ class Holding:
             return CommandReply(str(refused))
         now = await self._store.inbox.one(request.inbox_id)
         if taken_out.is_set() or now is None or now.state is not InboxState.NEW:
-            await self._messages.stop(
-                inbound.account, key
-            )  # somebody took it out, or back, while it was being taken in
+            # Somebody took it out, or back, while it was being taken in
+            await self._messages.stop(inbound.account, key)
         return CommandReply("")
 
 

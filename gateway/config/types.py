@@ -112,9 +112,10 @@ def database_url(value: str) -> str:
             "outspoken", "must begin with sqlite:/// (and a path) or with postgresql:// (and user, host and database)"
         )
     if "?" in rest:
+        # With the database's whole library, which few addresses need read so early
         from agent_core.store.database.place import (
             misread,
-        )  # with the database's whole library, which few addresses need read so early
+        )
 
         if why := misread(value):
             raise PydanticCustomError(

@@ -6,10 +6,10 @@ in an index, and the two that are not look at a bounded number of the latest mes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import orjson
 
@@ -36,6 +36,7 @@ from agent_core.limits.retention import DAY_MS
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.deliveries.rows import behind as behind_origin
+from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.keeping.keeping import KEEP
 from agent_core.store.reads import Reads
@@ -59,6 +60,7 @@ from gateway.explain.ids import (
 if TYPE_CHECKING:
     from agent_core.store.deliveries.rows import AdapterStateRow
 
+T = TypeVar("T")
 MINUTE_MS = 60_000
 NEAR_MS = 10 * MINUTE_MS
 """What somebody remembers as "five past two" was then, give or take so much."""
@@ -221,14 +223,28 @@ class Explainer:
         self._kept_days = kept_days
         self._now = now
         self._show_text = show_text
+        self._damaged: dict[str, None] = {}
+        """What of the story made no sense when it was read."""
 
     async def of(self, text: str) -> ToldStory:
         """The story of an id. Raises `CannotExplain` if it is none of ours and says nothing of itself."""
         for candidate in kinds_of(text):
             found = await self._one(candidate)
             if found is not None:
-                return found
-        return await self._unknown(text.strip())
+                return self._with_damage(found)
+        return self._with_damage(await self._unknown(text.strip()))
+
+    async def _sense(self, what: str, reading: Awaitable[T], otherwise: T) -> T:
+        """What is read. Of what makes no sense that is told, and the rest is shown."""
+        try:
+            return await reading
+        except Damaged:
+            self._damaged[what] = None
+            return otherwise
+
+    def _with_damage(self, told: ToldStory) -> ToldStory:
+        words = [f"{what} cannot be read, as the database is damaged there" for what in self._damaged]
+        return replace(told, also=[*told.also, *words]) if words else told
 
     async def _one(self, candidate: Candidate) -> ToldStory | None:
         match candidate.kind:
@@ -241,7 +257,9 @@ class Explainer:
             case IdKind.INCIDENT:
                 return await self._incident(candidate.id)
             case IdKind.MESSAGE:
-                row = await self._reads.inbox.one(int(candidate.id))
+                row = await self._sense(f"message {candidate.id}", self._reads.inbox.one(int(candidate.id)), None)
+                if row is None and self._damaged:
+                    return ToldStory(candidate.kind, candidate.id, "", f"Message {candidate.id}.", ())
                 return await self.message(row) if row is not None else None
             case IdKind.ANSWER:
                 session, _, number = candidate.id.partition(":")
@@ -281,8 +299,12 @@ class Explainer:
 
     async def turn(self, turn: str) -> ToldStory | None:
         """The story of a turn; None if there is no such turn."""
-        case = await self.case(turn)
-        return _turn_told(case) if case is not None else None
+        row = await self._sense(f"the row of turn {turn}", self._reads.turns.one(turn), None)
+        if row is None and not self._damaged:
+            return None
+        inputs = await self._sense(f"what turn {turn} was asked", self._reads.inbox.inputs(turn), [])
+        case = await self._case(row, inputs, 0, turn)
+        return _turn_told(case) if row is not None else _told(Candidate(IdKind.TURN, turn), case, f"Turn {turn}.")
 
     async def case(self, turn: str) -> StoryCase | None:
         """All that is stored of a turn; None if there is no such turn. `turn_words` tells it."""
@@ -290,8 +312,10 @@ class Explainer:
         return await self._case(row, await self._reads.inbox.inputs(turn), 0) if row is not None else None
 
     async def message(self, row: InboxRow) -> ToldStory:
-        turn = await self._turn_of(row)
-        inputs = await self._reads.inbox.inputs(turn.turn) if turn is not None else []
+        turn = await self._sense(f"the turn of message {row.id}", self._turn_of(row), None)
+        inputs: Sequence[InboxRow] = ()
+        if turn is not None:
+            inputs = await self._sense(f"what turn {turn.turn} was asked", self._reads.inbox.inputs(turn.turn), [])
         if row.id not in {one.id for one in inputs}:
             inputs = [row]
         case = await self._case(turn, inputs, row.id)
@@ -319,27 +343,32 @@ class Explainer:
                 return turn
         return None
 
-    async def _case(self, turn: TurnRow | None, inputs: Sequence[InboxRow], about: int) -> StoryCase:
-        reads, now = self._reads, self._now()
-        journal = await reads.turns.journal(turn.turn) if turn is not None else []
+    async def _case(self, turn: TurnRow | None, inputs: Sequence[InboxRow], about: int, name: str = "") -> StoryCase:
+        """`name`: the turn's, if its row cannot be read."""
+        reads, now, name = self._reads, self._now(), turn.turn if turn is not None else name
+        journal: Sequence[JournalRow] = ()
+        if turn is not None:
+            journal = await self._sense(f"the journal of turn {name}", reads.turns.journal(name), [])
         first = next((row for row in inputs if row.id == about), None) or next(iter(inputs), None)
         before: list[TurnRow] = []
         ahead = 0
         deliveries: list[DeliveryRow] = []
-        if turn is not None:
-            deliveries = [one.row for one in await reads.deliveries.of(turn.turn)]
+        if name:
+            shown = await self._sense(f"what was shown of turn {name}", reads.deliveries.of(name), [])
+            deliveries = [one.row for one in shown]
         if first is not None:
             until = (
                 turn.opened_at if turn is not None else (now if first.state is InboxState.NEW else first.received_at)
             )
-            before = await reads.turns.between(first.session, first.received_at, until)
+            between = reads.turns.between(first.session, first.received_at, until)
+            before = await self._sense(f"a turn before message {first.id}", between, [])
             if first.state is InboxState.NEW:
-                ahead = sum(
-                    row.id != first.id and row.arrival < first.arrival
-                    for row in await reads.inbox.pending(first.session)
-                )
-            said = [d.row for d in await reads.deliveries.of(f"inbox:{first.id}")] if about else []
-            deliveries = [*deliveries, *said]
+                waiting = await self._sense("what else waits", reads.inbox.pending(first.session), [])
+                ahead = sum(row.id != first.id and row.arrival < first.arrival for row in waiting)
+            if about:
+                said = reads.deliveries.of(f"inbox:{first.id}")
+                shown = await self._sense(f"what was shown of message {first.id}", said, [])
+                deliveries = [*deliveries, *(one.row for one in shown)]
         return StoryCase(
             now=now,
             messages=tuple(asked_of(row, show_text=self._show_text) for row in inputs),

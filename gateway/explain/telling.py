@@ -23,6 +23,5 @@ async def _is_theirs(caller: Caller, browser: str, store: Store, turn: str) -> b
         return all(asked_by(inbox.decode(row.body), caller, browser) for row in asked)
     row = await store.turns.one(turn)
     session = await store.sessions.one(row.session) if row is not None else None
-    return session is not None and held_by(
-        SessionKey.of(session.key), caller, browser
-    )  # what was asked is not kept any more
+    # What was asked is not kept any more
+    return session is not None and held_by(SessionKey.of(session.key), caller, browser)

@@ -95,9 +95,8 @@ class ApprovalAdmin:
         decision = await deciding.decide_as_operator(turn, mark, verdict, BY, lasts, refused)
         if (problem := refusal_of(decision)) is not None:
             return problem_response(problem)
-        if (
-            decision.by == BY and decision.at >= before
-        ):  # else it was decided so before, and is in the audit if it was by hand
+        # Else it was decided so before, and is in the audit if it was by hand
+        if decision.by == BY and decision.at >= before:
             how = f" ({decision.lasts.value})" if decision.lasts.value else ""
             words = f"The call {name} was {'approved' if approve else 'denied'}{how}."
             entry = AuditRow(

@@ -24,9 +24,11 @@ from typing import Any, cast
 import orjson
 import structlog
 from aiohttp import StreamReader, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from typing_extensions import override
 
 from adapters.contract.pacing import worth_saying
+from adapters.http.common import Problem, problem_response
 from adapters.http.entrance import address_of, is_among
 from agent_core.beside import beside
 from agent_core.few import Few
@@ -44,6 +46,8 @@ from gateway.limits.patience import (
 log = structlog.get_logger("http")
 
 SWEEP_SECONDS = 1.0
+MOST_SAID = 200
+"""Characters of what the server says of a request that it cannot read."""
 YOUNG_SECONDS = 1.0
 """Who came so recently need not make place."""
 
@@ -193,6 +197,17 @@ class LeanServing(web.RequestHandler):
         few: Any = Few[object]()
         self._messages = few
 
+    @override
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """What the server itself refuses reaches no middleware, and is told as everything else is."""
+        # It says so in the log, and raises where an answer has begun.
+        super().handle_error(request, status, exc, message)
+        response = problem_response(unserved(status, exc))
+        response.force_close()
+        return response
+
 
 class AnsweringOnly(LeanServing):
     """It answers, and hears no more: what still comes is thrown away as it is."""
@@ -202,6 +217,19 @@ class AnsweringOnly(LeanServing):
     @override
     def data_received(self, data: bytes) -> None:
         """Nothing comes of it, and of what waits to be unpacked."""
+
+
+def unserved(status: int, why: BaseException | None) -> Problem:
+    """Why aiohttp's server does not serve a request, in words. Pure."""
+    match why:
+        case LineTooLong():
+            words = "The request's first line, or one of its headers, is too long."
+        case HttpProcessingError():
+            first = why.message.strip().partition("\n")[0].rstrip(":. ")[:MOST_SAID]
+            words = f"The request is not valid HTTP: {first}." if first else "The request is not valid HTTP."
+        case _:
+            return Problem(status, "The request could not be served.", "server_error", code="internal_error")
+    return Problem(status, words, code="invalid_http")
 
 
 def packed_rest(request: web.BaseRequest) -> bool:

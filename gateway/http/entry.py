@@ -18,11 +18,18 @@ from typing_extensions import override
 
 from adapters.contract.pacing import worth_saying
 from adapters.http.behindproxy import BehindProxy
-from adapters.http.common import Problem, not_here, problem_response, shown_key
+from adapters.http.common import (
+    Problem,
+    mistake_of_ours,
+    no_storage,
+    not_here,
+    problem_response,
+    shown_key,
+)
 from adapters.http.entrance import NotJson, client_of, is_among, unreadable
 from agent_core.ports import Ids
 from agent_core.signals import RequestRefused, Tell
-from agent_core.store.errors import Damaged, LeaseLost, StorageUnavailable
+from agent_core.store.errors import LeaseLost, StorageUnavailable
 from gateway.http.connections import Door, Doorkeeper, SlowBody, packed_rest
 from gateway.limits.patience import ALIVE, READY
 
@@ -72,10 +79,6 @@ def expecting(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
         web.RouteDef(route.method, route.path, route.handler, {**route.kwargs, "expect_handler": expects})
         for route in routes
     ]
-
-
-NO_STORAGE = "The gateway can neither read nor keep anything just now. Ask again in a moment."
-DAMAGED_ROWS = "This cannot be read: the storage of the gateway is damaged there. Please tell whoever runs it."
 
 
 def introducing(learn: Callable[[str], Awaitable[None]]) -> Middleware:
@@ -178,15 +181,13 @@ class EntryMiddleware:
             log.warning("http.storage_unavailable", path=request.path[:200], error=str(error))
             if ANSWERING in request:
                 raise ConnectionResetError from error
-            words = DAMAGED_ROWS if isinstance(error, Damaged) else NO_STORAGE
-            return problem_response(Problem(503, words, "server_error", code="storage_unavailable", retry_after=10))
+            return problem_response(no_storage(error))
         except Exception as error:
             reference = self._ids.new("err")
             log.exception("http.failed", reference=reference, path=request.path[:200])
             if ANSWERING in request:  # too late for another answer: the client sees that it is cut
                 raise ConnectionResetError from error
-            words = f"Something went wrong inside the gateway (reference {reference}). Please tell whoever runs it."
-            return problem_response(Problem(500, words, "server_error", code="internal_error"))
+            return problem_response(mistake_of_ours(reference))
 
     def _refusal(self, problem: Problem) -> web.Response:
         self._tell(RequestRefused(status=problem.status))

@@ -4,15 +4,16 @@ A pass has two halves: what is open (messages that wait, open turns, budgets, ti
 has ended since the last pass, which is gone through in the order of its ending, up to a moment ago. So a gateway that is looked at for ever has
 each turn looked at once, and a look at a whole database is the same pass from the beginning.
 
-Laws (tests/gateway/test_auditor.py). A breach is told only if it is still there when it is looked at once more: rows are read one after
+Laws (tests/laws/test_auditor.py). A breach is told only if it is still there when it is looked at once more: rows are read one after
 the other, and who reads meanwhile what somebody writes sees half of it. Between two pages the auditor rests for as long as it is told to.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,20 +23,25 @@ from agent_core.store.errors import Damaged
 from agent_core.store.evidence import CURSORS, Cursor, EvidencePage, EvidenceReads, KeptPart
 from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow, TurnState
+from agent_core.store.webhooks.rows import StoredHook
 from gateway.laws.law import Breach, Law, Viewpoint
 from gateway.laws.others import (
     looks_around,
+    of_claimed,
     of_files,
     of_forgetting,
     of_ledger,
     of_message,
+    of_numbers,
+    of_owners,
     of_pieces,
+    of_references,
     of_states,
     of_times,
     of_times_to_come,
     of_unread,
 )
-from gateway.laws.outside import of_cursors, of_hooks
+from gateway.laws.outside import of_cursors, of_gates, of_hooks, of_told
 from gateway.laws.shown import OPEN, answers_message, doubled, of_part, of_shown, orphan, unasked, waits
 from gateway.laws.turns import of_turn
 from gateway.webhooks.deciding import LONGEST_PAUSE_MS
@@ -55,9 +61,13 @@ PULSE = 20
 MOST = 1_000
 """Breaches that one pass remembers."""
 
+PUT_BACK = "restore"
+"""Whose message stands where numbers go on, far behind, after a backup was put back."""
 TURNS = "t_"
 """How the ids of turns begin."""
 T = TypeVar("T")
+Numbered = tuple[tuple[int, int | None], ...]
+"""Numbers in their order, and when each was given, ms."""
 
 Rest = Callable[[int], Awaitable[None]]
 """Waits for as long as so many things that were looked at are to take."""
@@ -76,6 +86,7 @@ class Watermark:
     messages: int = 0
     parts: int = 0
     pieces: int = 0
+    hooks: int = 0
 
 
 @dataclass(slots=True)
@@ -107,19 +118,17 @@ class Auditor:
     async def run(self, since: Watermark) -> Audited:
         """Everything that is open, and what ended behind `since`. Raises `StorageUnavailable`."""
         found = Audited(mark=since)
-        for look in (
-            self._ledger,
-            self._times,
-            self._hooks,
-            self._cursors,
-            self._kept,
-        ):  # what cannot be read hides nothing beside it
+        of_open = (self._ledger, self._times, self._hooks, self._cursors, self._gates, self._kept)
+        of_whole_tables = (self._states, self._owners, self._claimed, self._references)
+        # Each by itself: what cannot be read hides nothing beside it.
+        for look in (*of_open, *(() if self.newest else of_whole_tables)):
             await self._confirmed(found, look)
         for turns in (await self.reads.open_turns(), await self.reads.undated()):
             for turn in self._sensible(found, turns):
                 await self._confirmed(found, lambda turn=turn: self._turn(turn), turn.turn)
                 found.turns += 1
                 await self.rest(1)
+            found.turns += len(turns.senseless)
         for message in self._sensible(found, await self.reads.waiting()):
             await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
             found.messages += 1
@@ -131,6 +140,7 @@ class Auditor:
         await self._messages(found)
         await self._parts(found)
         await self._pieces(found)
+        await self._told_outside(found)
         return found
 
     async def _ended_turns(self, found: Audited) -> None:
@@ -143,7 +153,12 @@ class Auditor:
         found.mark = replace(found.mark, turns=min(found.mark.turns, (self.moment.now - SETTLES_MS, "")))
 
     async def _messages(self, found: Audited) -> None:
+        last: Numbered = ()
         async for page in _pages(lambda: self.reads.messages(found.mark.messages, PAGE)):
+            came = {one.id: one.received_at for one in page.rows if one.account != PUT_BACK}
+            numbered = (*last, *((key[0], came.get(key[0])) for key in page.keys))
+            await self._confirmed(found, lambda rows=numbered: self._numbers("Message", rows, self.reads.stored))
+            last = numbered[-1:]
             for message in self._sensible(found, page):
                 if message.state.value != "new":
                     await self._confirmed(found, lambda message=message: self._message(message), str(message.id))
@@ -163,6 +178,50 @@ class Auditor:
             await self.rest(len(page.keys))
         if open_from is not None:  # what is under way is looked at again when it has arrived
             found.mark = replace(found.mark, parts=max(open_from - 1, found.mark.parts - BEHIND))
+
+    async def _told_outside(self, found: Audited) -> None:
+        last: Numbered = ()
+        if self.newest:
+            found.mark = replace(found.mark, hooks=max(found.mark.hooks, await self.reads.last_hook() - self.newest))
+        while page := await self._stored_hooks(found):
+            first, end = found.mark.hooks, page[-1].number
+            await self._confirmed(found, lambda first=first, end=end: self._page_of_hooks(first, end))
+            numbered = (*last, *((one.number, one.row.at) for one in page))
+            if not await self.reads.anybody_forgotten():
+                await self._confirmed(
+                    found,
+                    lambda rows=numbered: self._numbers("What is told outside as number", rows, self._hooks_stored),
+                )
+            found.mark, last = replace(found.mark, hooks=end), numbered[-1:]
+            await self.rest(len(page))
+
+    async def _stored_hooks(self, found: Audited) -> Sequence[StoredHook]:
+        """The next page. What cannot be read is told, and ends this look."""
+        try:
+            return await self.reads.hooks_behind(found.mark.hooks, PAGE)
+        except Damaged as error:
+            found.breaches.append(Breach(Law.UNREADABLE, str(error), "hooks"))
+            return ()
+
+    async def _page_of_hooks(self, first: int, end: int) -> list[Breach]:
+        page = [one.row for one in await self.reads.hooks_behind(first, PAGE) if one.number <= end]
+        return list(of_told(page, await self.reads.turns_named([one.turn for one in page if one.turn]), self.moment))
+
+    async def _hooks_stored(self, numbers: Sequence[int]) -> Collection[int]:
+        page = await self.reads.hooks_behind(numbers[0] - 1, len(numbers))
+        return {one.number for one in page} & set(numbers)
+
+    async def _numbers(
+        self, kind: str, rows: Numbered, stored: Callable[[Sequence[int]], Awaitable[Collection[int]]]
+    ) -> list[Breach]:
+        """Which numbers between these are missing, and are still."""
+        if not self.reads.counts_on:
+            return []
+        between = [
+            number for (one, _), (other, _) in pairwise(rows) for number in range(one + 1, min(other, one + PAGE))
+        ]
+        there = await stored(between) if between else ()
+        return [] if there else list(of_numbers(kind, rows, self.moment))
 
     async def _pieces(self, found: Audited) -> None:
         while page := await self.reads.pieces(found.mark.pieces, PIECES):
@@ -257,8 +316,22 @@ class Auditor:
 
     async def _kept(self) -> list[Breach]:
         unread = of_unread(await self.reads.untold(), self.moment)
-        states = of_states(await self.reads.in_no_state()) if not self.newest else ()
-        return [*unread, *of_forgetting(await self.reads.forgetting(), self.moment), *states]
+        return [*unread, *of_forgetting(await self.reads.forgetting(), self.moment)]
+
+    async def _gates(self) -> list[Breach]:
+        return list(of_gates(await self.reads.gates(self.moment.ahead), self.moment))
+
+    async def _claimed(self) -> list[Breach]:
+        return list(of_claimed(await self.reads.claimed(), self.moment))
+
+    async def _states(self) -> list[Breach]:
+        return of_states(await self.reads.in_no_state())
+
+    async def _owners(self) -> list[Breach]:
+        return list(of_owners(await self.reads.owned_by_nobody()))
+
+    async def _references(self) -> list[Breach]:
+        return list(of_references(await self.reads.miscounted()))
 
     async def _cursors(self) -> list[Breach]:
         after, found = ("", ""), list[Breach]()

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 
 from adapters.contract.base import FromChat
 from adapters.contract.contents import decode
+from adapters.platforms import platform_of
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Measure
 from agent_core.messages import words_of
-from agent_core.store.evidence import LONG_MS, KeptPart, LedgerEvidence, MessageEvidence, PieceEvidence
+from agent_core.store.evidence import (
+    LONG_MS,
+    MOMENT_MS,
+    ClaimedTime,
+    KeptPart,
+    LedgerEvidence,
+    MessageEvidence,
+    PieceCount,
+    PieceEvidence,
+)
 from agent_core.store.inbox.rows import InboxState, UnreadRow
 from agent_core.store.keeping.rows import ForgetRow
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
@@ -37,6 +47,7 @@ from gateway.setaside.takeup import SET_ASIDE
 MUST_BE_TOLD = (NOT_OPENED, NO_MODEL, SET_ASIDE)
 """Why messages are given up by the gateway itself, and not because somebody wanted it."""
 _COUNTED = {Measure.TOKENS: "tokens", Measure.MONEY: "billionths of the currency"}
+QUARTER_MS = 15 * 60_000
 ZONES_MS = 3 * 3_600_000
 """By so much the clocks of a zone may have been set otherwise since a time was reckoned."""
 
@@ -122,10 +133,16 @@ def _taken(seen: MessageEvidence) -> Iterator[Breach]:
     # Earlier versions did not say which message was the last.
     if not known and turn.first_message > 0 and turn.last_message > 0:
         yield _of(seen, Law.LOST, f"Message {message.id} is taken by turn {turn.turn}, which does not know it.")
-    # Those around it say that it was not the clock.
-    if seen.beside and all(message.received_at - at > LONG_MS for at in seen.beside):
-        words = f"Message {message.id} says that it came after turn {turn.turn} had ended, which answers it."
+    if message.received_at - turn.opened_at > MOMENT_MS and _not_the_clock(message.received_at, seen.beside):
+        words = f"Message {message.id} says that it came after turn {turn.turn} had begun, which answers it."
         yield _of(seen, Law.MISPLACED, words)
+
+
+def _not_the_clock(came: int, beside: Sequence[int]) -> bool:
+    """That it came later than those around it, which are behind it and before it, was written into it: of a clock that was set, more would be known."""
+    if any(came - at <= MOMENT_MS for at in beside):
+        return False
+    return beside[0] >= beside[1] if len(beside) == 2 else any(came - at > LONG_MS for at in beside)
 
 
 def _done(seen: MessageEvidence, moment: Viewpoint) -> Iterator[Breach]:
@@ -202,6 +219,16 @@ def of_ledger(seen: LedgerEvidence, moment: Viewpoint) -> Iterator[Breach]:
         if counted > told or (whole and counted < told):
             words = f"Budget {pot.scope} says that {told} {what} are spent; its calls used {counted}."
             yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
+        if seen.guessed is not None:
+            told, counted = level.estimated.of(measure), seen.guessed.get(key, Amount()).of(measure)
+            if counted > told or (whole and counted < told):
+                words = f"Budget {pot.scope} says that {told} {what} of it are estimated; of its calls {counted} are."
+                yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
+    for key, pot in known.items() if seen.calls is not None else ():
+        told, counted = pot.calls, (seen.calls or {}).get(key, 0)
+        if counted > told or (_all_known(pot.window, seen, moment) and counted < told):
+            words = f"Budget {pot.scope} counts {told} calls; {counted} were paid from it."
+            yield Breach(Law.SPENT, words, pot.scope, "", pot.at)
     for key in sorted(seen.spent.keys() - known.keys()):
         if _all_known(key[1], seen, moment) and seen.spent[key] != Amount():
             words = f"Calls used {seen.spent[key].tokens} tokens of budget {key[0]}, which is not there."
@@ -249,6 +276,50 @@ def of_pieces(pieces: Sequence[PieceEvidence]) -> list[Breach]:
         for one in pieces
         if not one.whole or one.refs <= 0
     ]
+
+
+def of_references(odd: Sequence[PieceCount]) -> Iterator[Breach]:
+    """What is stored once for many counts as needed as often as it is: it goes with the last that needs it, and no sooner or later."""
+    for one in odd:
+        if not one.number:
+            words = f"A large text or file is needed in {one.needed} places, and is not there."
+            yield Breach(Law.CHANGED, words, "pieces")
+            continue
+        comes = "it will be removed too soon" if one.counted < one.needed else "it stays when nobody needs it any more"
+        words = f"A large text or file (piece {one.number}) counts as needed in {one.counted} places, and is needed in {one.needed}: {comes}."
+        yield Breach(Law.CHANGED, words, f"piece {one.number}")
+
+
+def of_numbers(kind: str, rows: Sequence[tuple[int, int | None]], moment: Viewpoint) -> Iterator[Breach]:
+    """Numbers are given one after the other, and what is younger than a week is not removed: between two such (number, when) none is missing."""
+    for (before, came), (number, at) in pairwise(rows):
+        if number - before > 1 and all(one is not None and moment.now - one <= KEPT_MS for one in (came, at)):
+            which = f"{before + 1}" if number - before == 2 else f"{before + 1} to {number - 1}"
+            yield Breach(Law.LOST, f"{kind} {which} was stored, and is not there any more.", which, "", came or 0)
+
+
+def of_claimed(claimed: Sequence[ClaimedTime], moment: Viewpoint) -> Iterator[Breach]:
+    """What came at a time came once, and as the message that says so."""
+    for one in claimed:
+        row = one.row
+        what = f"What came in schedule {row.schedule} at {row.due_at}"
+        if row.last_at > one.done_to:
+            yield Breach(
+                Law.TWICE, f"{what} does not count as done: it would come once more.", row.schedule, "", row.at
+            )
+        key = f"schedule:{row.schedule}:{row.due_at}"
+        if not row.inbox:
+            continue
+        if one.message_key is not None and one.message_key != key:
+            yield Breach(Law.LOST, f"{what} names message {row.inbox}, which is another one.", row.schedule, "", row.at)
+        elif one.message_key is None and moment.now - row.at <= KEPT_MS:
+            yield Breach(Law.LOST, f"{what} names message {row.inbox}, which is not there.", row.schedule, "", row.at)
+
+
+def of_owners(nobody: Sequence[tuple[str, int]]) -> Iterator[Breach]:
+    """Whoever has something was started once: whose start is unknown can neither be alive nor be taken for dead."""
+    for what, node in nobody:
+        yield Breach(Law.EPOCH, f"{what} belongs to process {node}, which was never started.", what)
 
 
 def of_times(overdue: Collection[ScheduleRow], moment: Viewpoint) -> Iterator[Breach]:
@@ -313,3 +384,20 @@ def of_times_to_come(kept: Sequence[ScheduleRow], moment: Viewpoint) -> Iterator
         elif one.next_at is not None and (due is None or one.next_at - due > ZONES_MS):
             words = f"Schedule {one.schedule} is to come later than its rule says."
             yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.at)
+        elif one.next_at is not None and not _of_rule(rule, one.next_at):
+            words = f"Schedule {one.schedule} is to come at a time that is none of its rule's."
+            yield Breach(Law.NOT_FIRED, words, one.schedule, one.session_key, one.at)
+        chat = _chat_of(one.surface)
+        if one.state is ScheduleState.ACTIVE and platform_of(chat[0]) is not None and chat != _chat_of(one.session_key):
+            words = f"Schedule {one.schedule} is to be seen in another chat than the one of its conversation."
+            yield Breach(Law.OTHER_CHAT, words, one.schedule, one.session_key, one.at)
+
+
+def _of_rule(rule: times.Rule, at: int) -> bool:
+    """It is one of the times of a rule. By the clocks of a zone: since it was reckoned, they may have been set otherwise, by quarters of an hour."""
+    due = times.next_after(rule, at - 1)
+    return due == at or (isinstance(rule, times.Cron) and due is not None and (due - at) % QUARTER_MS == 0)
+
+
+def _chat_of(address: str) -> list[str]:
+    return address.split("/")[:3]

@@ -1,15 +1,24 @@
-"""The laws of what goes out to webhooks, and of how far platforms count as read. Pure."""
+"""The laws of what goes out to webhooks, of how far platforms count as read, and of how long they want to be left alone. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import orjson
 
 from adapters.platforms import platform_of
-from agent_core.store.evidence import HookEvidence
+from agent_core.store.deliveries.rows import GateRow
+from agent_core.store.evidence import ENDED, HookEvidence
 from agent_core.store.inbox.rows import CursorRow
-from agent_core.store.webhooks.rows import HookState
-from gateway.laws.law import AHEAD_MS, Breach, Law, Viewpoint
+from agent_core.store.turns.rows import TurnRow, TurnState
+from agent_core.store.webhooks.rows import HookRow, HookState
+from gateway.laws.law import AHEAD_MS, KEPT_MS, Breach, Law, Viewpoint
 from gateway.webhooks.deciding import LONGEST_PAUSE_MS
+from gateway.webhooks.events import HookEvent, message_id
+from gateway.webhooks.events import moment as told_moment
+
+LONGEST_GATE_MS = 7 * 24 * 3_600_000
+"""Longer than any platform wants to be left alone."""
 
 
 def of_hooks(seen: HookEvidence, moment: Viewpoint) -> Iterator[Breach]:
@@ -40,6 +49,45 @@ def of_hooks(seen: HookEvidence, moment: Viewpoint) -> Iterator[Breach]:
         else:
             words = f"Message {row.message} to webhook {row.receiver} was given up, and nobody wrote down why."
             yield Breach(Law.GIVEN_UP, words, row.message, row.session, row.at)
+
+
+def of_told(hooks: Sequence[HookRow], turns: Mapping[str, TurnRow], moment: Viewpoint) -> Iterator[Breach]:
+    """What is told outside of a turn is what is stored of it: of its end how, when, and in which conversation."""
+    for row in hooks:
+        turn, told = turns.get(row.turn), f"Message {row.message} to webhook {row.receiver}"
+        if row.turn and turn is None and moment.now - row.at <= KEPT_MS:
+            yield Breach(Law.LOST, f"{told} tells of turn {row.turn}, which is not there.", row.message, "", row.at)
+        if turn is None or row.event != ENDED:
+            continue
+        if turn.state is TurnState.OPEN:
+            words = f"{told} tells of the end of turn {turn.turn}, which is open."
+            yield Breach(Law.UNENDED, words, turn.turn, "", row.at)
+        elif row.message != message_id(row.receiver, HookEvent.TURN_ENDED, turn.turn) or not _says(row, turn):
+            words = f"{told} tells something else than turn {turn.turn} does."
+            yield Breach(Law.OTHER_WORDS, words, row.message, "", row.at)
+        elif row.at != turn.closed_at and turn.model and row.at >= moment.ours_since:
+            words = f"{told} says that turn {turn.turn} ended at another time than it says itself."
+            yield Breach(Law.MISPLACED, words, turn.turn, "", row.at)
+
+
+def _says(row: HookRow, turn: TurnRow) -> bool:
+    """Its body tells of this turn's end."""
+    try:
+        told = orjson.loads(row.body)
+        data = told["data"]
+        said = (told["type"], told["timestamp"], data["turn"], data["session"], row.session, data["exit"])
+    except (orjson.JSONDecodeError, TypeError, KeyError):
+        return False
+    return said == (row.event, told_moment(row.at), turn.turn, turn.session, turn.session, turn.exit)
+
+
+def of_gates(gates: Sequence[GateRow], moment: Viewpoint) -> Iterator[Breach]:
+    """A platform wants to be left alone for a while, and not for weeks."""
+    for one in gates:
+        if one.not_before > moment.ahead + LONGEST_GATE_MS:
+            where = f"{one.account} {one.bucket}".strip()
+            words = f"Nothing is sent to {where} before a time that is still to come."
+            yield Breach(Law.UNDELIVERED, words, where, "", one.at)
 
 
 def of_cursors(cursors: Sequence[CursorRow], moment: Viewpoint) -> Iterator[Breach]:

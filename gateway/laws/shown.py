@@ -24,8 +24,8 @@ from adapters.text.styled import Styled
 from agent_core.failures.exits import InterruptedByRestart
 from agent_core.failures.notices import RESTORED
 from agent_core.messages import InputMessage, words_of
-from agent_core.store.deliveries.rows import INSTEAD, DeliveryState, behind, made_for, made_here
-from agent_core.store.evidence import KeptPart, TurnEvidence
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryRow, DeliveryState, behind, made_for, made_here
+from agent_core.store.evidence import MOMENT_MS, KeptPart, TurnEvidence
 from agent_core.store.turns.rows import FORGOTTEN, TurnState
 from agent_core.turn.view import TEXTS, BubbleKind, View, view
 from gateway.laws.law import KEPT_MS, Breach, Law, Viewpoint
@@ -40,6 +40,10 @@ ANSWERS = "inbox"
 _WORD = re.compile(r"[^\W_]+")
 _TOP = re.compile(r"(?:>\d+)+\Z")
 _WORDS = (ContentKind.TEXT, ContentKind.NOTICE)
+_MUST_STAND: Mapping[BubbleKind | None, str] = {
+    BubbleKind.FILE: "has sent a file",
+    BubbleKind.DECIDED: "has asked somebody, who has decided",
+}
 _COMPARED = (*TEXTS, BubbleKind.NOTICE, BubbleKind.NOTE)
 
 
@@ -66,10 +70,19 @@ def of_part(part: KeptPart, chat: str = "", emptied: Collection[str] = ()) -> It
     if chat and moved and not chat.startswith(row.surface.rstrip("/")):
         words = f"Part {where} is recorded in another chat than the one that it was made for."
         yield Breach(Law.OTHER_CHAT, words, where, chat, row.at)
+    tail = row.key.rpartition(f"/{row.origin}/")[2] if f"/{row.origin}/" in row.key else ""
+    if "/" in tail and _one_path(tail) != _one_path(f"{row.bubble}/{row.part}"):
+        words = f"Part {where} says that it is part {row.part + 1} of {row.bubble}, which it was not when it was made."
+        yield Breach(Law.MISPLACED, words, where, chat, row.at)
     if row.state is DeliveryState.FAILED and not row.cause:
         yield Breach(Law.GIVEN_UP, f"Part {where} has failed, and nobody wrote down why.", where, chat, row.at)
     if row.state is DeliveryState.SKIPPED and not row.gone and not row.cause:
         yield Breach(Law.GIVEN_UP, f"Part {where} was left out, and nobody wrote down why.", where, chat, row.at)
+
+
+def _one_path(name: str) -> str:
+    """A part's name as its key has it: what came in its place stands below it, and what is sent anew has a mark more."""
+    return name.replace(">", "/").replace("'", "")
 
 
 def waits(part: KeptPart, since: int, moment: Viewpoint, chat: str = "") -> Iterator[Breach]:
@@ -126,7 +139,7 @@ def of_shown(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
     turn, chat = seen.turn, seen.session.key if seen.session is not None else ""
     found = [one for part in seen.parts for one in of_part(part, chat, seen.emptied)]
     found += _one_key_each(seen)
-    found += [*_its_own(seen), *_question(seen, moment)]
+    found += [*_its_own(seen), *_question(seen, moment), *_receipts(seen), *_sent_when(seen)]
     if turn.state is not TurnState.CLOSED or turn.closed_at is None:
         return found
     found += [one for part in seen.parts for one in waits(part, turn.closed_at, moment, chat)]
@@ -158,6 +171,51 @@ def _its_own(seen: TurnEvidence) -> Iterator[Breach]:
         if f"/{turn.turn}/" not in one.row.key:
             words = f"A part of turn {turn.turn} has a key that is another's: {one.row.key}."
             yield breach(seen, Law.TWICE, words)
+
+
+def _receipts(seen: TurnEvidence) -> Iterator[Breach]:
+    """A platform counts on, or says when: whatever was sent later, behind the rest, has the later receipt; and none is older than the question."""
+    sent = [
+        one for one in (*seen.parts_before, *seen.parts) if one.row.state is DeliveryState.SENT and not one.row.gone
+    ]
+    by_chat: dict[str, list[tuple[DeliveryRow, int]]] = {}
+    for one in sorted(sent, key=lambda one: one.row.place):
+        if (number := _counted(one.row)) is not None and made_here(one.row):
+            by_chat.setdefault(one.row.surface, []).append((one.row, number))
+    for (row, number), (other, behind_it) in (pair for rows in by_chat.values() for pair in pairwise(rows)):
+        in_order = None not in (row.sending_at, other.sending_at) and (row.sending_at or 0) < (other.sending_at or 0)
+        if in_order and number > behind_it and row.place < other.place:
+            words = f"Part {other.key} was sent behind part {row.key}, and has an earlier receipt: one of the two is another message's."
+            yield breach(seen, Law.NO_RECEIPT, words, other.at)
+    asked = asked_by_chat(seen)
+    question = _counted_as(asked.chat.address.platform, asked.chat.message) if asked is not None else None
+    for row, number in by_chat.get(asked.chat.address.text(), ()) if asked is not None and question is not None else ():
+        if row.origin == seen.turn.turn and number <= question:
+            words = f"Part {row.key} has a receipt that is no later than the message that it answers."
+            yield breach(seen, Law.NO_RECEIPT, words, row.at)
+
+
+def _counted(row: DeliveryRow) -> int | None:
+    return _counted_as(row.surface.partition("/")[0], row.platform_id or "")
+
+
+def _counted_as(platform: str, message: str) -> int | None:
+    """Where a message of a chat stands among its others, by its id; None if that does not say."""
+    known = platform_of(platform)
+    if known is None:
+        return None
+    at = known.written_at(message)
+    return at if at is not None else int(message) if known.counts_messages and message.isdecimal() else None
+
+
+def _sent_when(seen: TurnEvidence) -> Iterator[Breach]:
+    """What was sent for a turn was sent when that had begun. When a clock is set, all that is stored of a part says so."""
+    begun = seen.turn.opened_at
+    for one in seen.parts:
+        times = [at for at in (one.row.sending_at, one.row.at) if at]
+        if times and min(times) < begun - MOMENT_MS and max(times) >= begun:
+            words = f"Part {one.row.key} says that it was sent before turn {seen.turn.turn} had begun."
+            yield breach(seen, Law.MISPLACED, words, one.row.at)
 
 
 def _question(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
@@ -245,8 +303,8 @@ def _compared(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
         elif ours or kind in TEXTS:
             yield from _same_words(seen, bubble, wanted[bubble], mine)
     for bubble in wanted:
-        if kinds.get(bubble) is BubbleKind.FILE and bubble not in there:
-            words = f"Turn {turn.turn} has sent a file, and {bubble} is not among the parts of its chat."
+        if (what := _MUST_STAND.get(kinds.get(bubble))) is not None and bubble not in there:
+            words = f"Turn {turn.turn} {what}, and {bubble} is not among the parts of its chat."
             yield breach(seen, Law.GAP, words)
     for bubble, mine in there.items():
         extra = [one for one in mine if _stands(one) and decode(one.row.want).kind in _WORDS]

@@ -10,14 +10,16 @@ import orjson
 from agent_core.failures.errors import ProtocolError, UnreadableJournal
 from agent_core.journal.rows import decode, fold
 from agent_core.machine.turn import Turn
-from agent_core.store.evidence import LONG_MS, KeptRow, TurnEvidence
+from agent_core.store.evidence import LONG_MS, MOMENT_MS, KeptRow, TurnEvidence
 from agent_core.store.tables import row_id
+from agent_core.store.turns.ops import LAST_AT_STEP_MS
 from agent_core.store.turns.rows import FORGOTTEN, TurnRow, TurnState
 from agent_core.text.wellformed import storable
-from agent_core.turn.events import ToolStarted, TurnEnded, TurnOpened
+from agent_core.turn.events import ApprovalAnswered, ToolStarted, TurnEnded, TurnOpened, Verdict
 from agent_core.turn.invariants import ending_problems
 from agent_core.turn.state import Activity
-from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
+from gateway.laws.law import KEPT_MS, LATE_MS, UNCLAIMED_MS, Breach, Law, Viewpoint
+from gateway.queues.inbox import NORMAL_LANE
 
 BY_AGE = "[retention]"
 """What stands in the words about a journal that retention has removed: a week is the least that one is kept."""
@@ -32,7 +34,8 @@ def of_turn(seen: TurnEvidence, moment: Viewpoint) -> list[Breach]:
         *_owner(seen, moment),
         *_journal(seen, moment),
         *_end(seen),
-        *_figures(seen),
+        *_figures(seen, moment),
+        *_conversation(seen, moment),
     ]
 
 
@@ -82,6 +85,9 @@ def _messages(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
             yield breach(
                 seen, Law.LOST, f"Whoever wrote message {message.id} is not among those who asked turn {turn.turn}."
             )
+        if mine and message.lane != NORMAL_LANE:
+            words = f"Message {message.id} of turn {turn.turn} is kept as one that no turn answers ({message.lane})."
+            yield breach(seen, Law.LOST, words)
         if message.turn == turn.turn and message.state.value not in ("taken", "done"):
             yield breach(
                 seen, Law.LOST, f"Message {message.id} of turn {turn.turn} is marked as {message.state.value}."
@@ -130,6 +136,8 @@ def _owner(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     if any(later < before for before, later in pairwise(epochs)):
         yield breach(seen, Law.EPOCH, f"The epochs in the journal of turn {turn.turn} go backwards: {_runs(epochs)}.")
     newest = max([*epochs, *(one.epoch for one in seen.parts if one.session == session.session)], default=0)
+    if epochs and any(one.epoch < epochs[0] for one in seen.parts if one.session == session.session):
+        yield breach(seen, Law.EPOCH, f"A part of turn {turn.turn} was written in an epoch before the turn began.")
     if newest > session.epoch:
         words = f"Turn {turn.turn} was written to in epoch {newest}; its conversation is in epoch {session.epoch}."
         yield breach(seen, Law.EPOCH, words)
@@ -187,6 +195,12 @@ def _journal(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
         yield breach(seen, Law.UNREADABLE, f"The journal of turn {turn.turn} does not fit together: {error}.")
         return
     intended, begun = {one.call for one in seen.calls}, [one.call for one in events if isinstance(one, ToolStarted)]
+    for one in events:
+        if isinstance(one, ApprovalAnswered) and one.verdict is not Verdict.EXPIRED and not one.by:
+            words = (
+                f"In turn {turn.turn}, call {one.call} was decided ({one.verdict.value}), and nobody is named who did."
+            )
+            yield breach(seen, Law.UNREADABLE, words)
     missing = [call for call in begun if call not in intended]
     if missing:
         words = f"Of turn {turn.turn}, {len(missing)} tool call(s) were begun and are not recorded as intended: {missing[0]}."
@@ -257,12 +271,12 @@ def _end(seen: TurnEvidence) -> Iterator[Breach]:
         yield breach(seen, Law.OTHER_EXIT, words)
 
 
-def _figures(seen: TurnEvidence) -> Iterator[Breach]:
+def _figures(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What the row of a turn says that it used is what its journal says; and its end looks like one."""
     turn, told = seen.turn, folded(seen)
     if told is None or told.exit is None or turn.state is not TurnState.CLOSED:
         return
-    yield from _told_of(seen, told)
+    yield from _told_of(seen, told, moment)
     if (used := (turn.input_tokens, turn.output_tokens)) != (told.input_tokens, told.output_tokens) and turn.model:
         words = f"Turn {turn.turn} says that it used {used[0]} and {used[1]} tokens, its journal {told.input_tokens} and {told.output_tokens}."
         yield breach(seen, Law.SPENT, words)
@@ -270,15 +284,58 @@ def _figures(seen: TurnEvidence) -> Iterator[Breach]:
         yield breach(seen, Law.UNENDED, f"Of turn {turn.turn}: {problem}.")
 
 
-def _told_of(seen: TurnEvidence, told: Turn) -> Iterator[Breach]:
-    """When a turn began and ended, by which model and for which key, its row says as its journal does. A clock may have been set meanwhile."""
-    turn, opened = seen.turn, told.opened
+def _out_of_time(rows: Sequence[KeptRow]) -> int | None:
+    """The first row that is earlier, or later, than both of its neighbours, which are in order. When a clock is set, all that follow are."""
+    for before, one, behind in zip(rows, rows[1:], rows[2:], strict=False):
+        at, ordered = one.row.at, before.row.at <= behind.row.at
+        if ordered and (at < before.row.at - MOMENT_MS or at > behind.row.at + MOMENT_MS):
+            return one.row.seq
+    return None
+
+
+def _conversation(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
+    """What a conversation says of its turns there is: from which on they are told, which the next one follows, when the last one was. Asked of its last."""
+    turn, session = seen.turn, seen.session
+    if session is None or session.quarantined is not None or turn.number != seen.last:
+        return
+    for name, number in (("is told from", session.since), ("goes on behind", session.tip)):
+        if number > seen.last:
+            words = f"The conversation of turn {turn.turn} {name} turn {number}, and has {seen.last}: what is said in it is not told."
+            yield breach(seen, Law.MISPLACED, words)
+    if turn.opened_at - session.last_at >= LAST_AT_STEP_MS and turn.opened_at >= moment.ours_since:
+        words = f"The conversation of turn {turn.turn} says that nobody has spoken in it since."
+        yield breach(seen, Law.MISPLACED, words)
+    if not _is_table(session.policy):
+        words = f"The settings of the conversation of turn {turn.turn} cannot be read, and do not count."
+        yield breach(seen, Law.UNREADABLE, words)
+
+
+def _is_table(policy: str | None) -> bool:
+    try:
+        return isinstance(orjson.loads(policy or "{}"), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _told_of(seen: TurnEvidence, told: Turn, moment: Viewpoint) -> Iterator[Breach]:
+    """When a turn began and ended, by which model and for which key, its row says as its journal does: both are written at once. Earlier versions
+    asked the clock for each."""
+    turn, opened, ended = seen.turn, told.opened, seen.journal[-1].row.at
     if opened is None:
         return
-    if turn.closed_at is not None and not -LONG_MS < turn.closed_at - seen.journal[-1].row.at < LONG_MS:
+    ours = ended >= moment.ours_since
+    # That it has ended is stored a moment later, after whatever still ran was stopped.
+    least, most = (0, LATE_MS) if ours else (-LONG_MS, LONG_MS)
+    if turn.closed_at is not None and not least <= turn.closed_at - ended < most:
         words = f"Turn {turn.turn} says that it ended at another time than its journal."
-        yield breach(seen, Law.MISPLACED, words, seen.journal[-1].row.at)
-    if not -LONG_MS < turn.opened_at - opened.at < LONG_MS:
+        yield breach(seen, Law.MISPLACED, words, ended)
+    if abs(turn.opened_at - opened.at) > (0 if ours else LONG_MS):
         yield breach(seen, Law.MISPLACED, f"Turn {turn.turn} says that it began at another time than its journal.")
+    if ours and turn.deadline != opened.at + opened.settings.turn_seconds * 1000:
+        words = f"Turn {turn.turn} says that its time was over at another time than its journal."
+        yield breach(seen, Law.MISPLACED, words)
+    if (odd := _out_of_time(seen.journal)) is not None:
+        words = f"Row {odd} of the journal of turn {turn.turn} says that it happened at another time than the rows around it."
+        yield breach(seen, Law.MISPLACED, words)
     if turn.model and (turn.model, turn.key) != (told.route.model, opened.key):
         yield breach(seen, Law.UNREADABLE, f"Turn {turn.turn} names another model or key than its journal.")

@@ -113,9 +113,8 @@ def count_all(state: Path, roots: tuple[Path, ...], stop: Stop) -> Counted:
                     about = entry.stat(follow_symlinks=False)
                     if not entry.is_dir(follow_symlinks=False):
                         found.whole += blocks(max(about.st_size, getattr(about, "st_blocks", 0) * 512))
-                    elif (
-                        here not in roots or Path(entry.path) in roots
-                    ):  # what else lies right below a root was counted
+                    # What else lies right below a root was counted
+                    elif here not in roots or Path(entry.path) in roots:
                         waiting.append(Path(entry.path))
     return found
 

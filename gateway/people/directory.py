@@ -231,7 +231,6 @@ def first_words(opened: TurnOpened | None) -> str:
     if opened is None:
         return "…"
     said = "\n".join(words_of(message.content) for message in opened.input if message.role == "user")
-    words = [
-        line for line in said.split("\n") if not line.startswith(FILE_LINE)
-    ]  # files have no say in it, if there are words
+    # Files have no say in it, if there are words
+    words = [line for line in said.split("\n") if not line.startswith(FILE_LINE)]
     return shortened(" ".join(words).strip() or said)

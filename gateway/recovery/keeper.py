@@ -467,9 +467,8 @@ class Keeper:
                 self._not_taken(item, error)
             case _:
                 log.error("keeper.failed", exc_info=error)
-                if (
-                    session and known is not None and known.hopeless
-                ):  # that it is set aside cannot be stored in it either
+                # That it is set aside cannot be stored in it either
+                if session and known is not None and known.hopeless:
                     await self._unreadable(item, error)
                 else:
                     self._not_taken(item, error, mistake=True)

@@ -118,9 +118,8 @@ class Resuming:
         rows = await self._store.inbox.pending(session)
         if rows:  # before a turn begins, and takes them back
             await self._chats.load_words(Owner(session, epoch), [row.id for row in rows])
-        queue = await self._accepting.owned(
-            key, session, epoch
-        )  # last: one that is held over an await may be forgotten
+        # Last: one that is held over an await may be forgotten
+        queue = await self._accepting.owned(key, session, epoch)
         for row in rows:
             if row.lane == COMMAND_LANE or queue.knows(row.id):
                 continue

@@ -227,9 +227,8 @@ class Accepting:
                     queue = there
                     taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
                     policy = busy or await self._policy_of(queue)
-                    if not taken_care and not queue.knows(
-                        accepted.inbox_id
-                    ):  # behind the last await: the keeper may put it in
+                    # Behind the last await: the keeper may put it in
+                    if not taken_care and not queue.knows(accepted.inbox_id):
                         came = self.clock.monotonic()
                         waiting = Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came)
                         self._put(queue, waiting, policy)
@@ -297,9 +296,8 @@ class Accepting:
                     now = await self.store.inbox.one(row.id)
                     new = now is not None and now.state is InboxState.NEW
                 policy = await self._policy_of(queue)
-                new = (
-                    new and not queue.knows(row.id) and not queue.blocked
-                )  # behind the last await: the keeper may put it in
+                # Behind the last await: the keeper may put it in
+                new = new and not queue.knows(row.id) and not queue.blocked
                 if new:
                     waiting = Waiting(row.id, row.arrival, inbound, row.received_at, self.clock.monotonic())
                     self._put(queue, waiting, policy)

@@ -31,9 +31,8 @@ def wary_seconds(died_at: int | None, now: int) -> float:
     """How long this process, which begins now, stores messages first, if the latest death before it was at that time (ms)."""
     if died_at is None:
         return 0.0
-    return (
-        min(WARY_MS, max(0, died_at + WARY_MS - now)) / 1000
-    )  # a clock that was set back makes it no longer than a day
+    # A clock that was set back makes it no longer than a day
+    return min(WARY_MS, max(0, died_at + WARY_MS - now)) / 1000
 
 
 def may_begin(inbound: Inbound, now: int) -> bool:

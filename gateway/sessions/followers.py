@@ -287,9 +287,8 @@ class MessageFollower:
             return ended_of(driver, view)
         if ended and driver.left_open:
             return LeftOpen(driver.identity.turn, view)
-        if (
-            ended and not self._watching.portion.whole
-        ):  # what was shown may not all be stored, and a stream takes nothing back
+        # What was shown may not all be stored, and a stream takes nothing back
+        if ended and not self._watching.portion.whole:
             return LeftOpen(driver.identity.turn, view)
         if ended:  # another owner has it now
             self._detach()

@@ -47,9 +47,8 @@ async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False)
         except TimeoutError:
             return StopOutcome(stopped=False, words=speak("The stop was taken, but the turn has not ended yet."))
     ending = driver.turn.exit
-    if ending is None or (
-        driver.overtaken and not driver.closed
-    ):  # a process that ends has left it to the next, or another has it
+    # A process that ends has left it to the next, or another has it
+    if ending is None or (driver.overtaken and not driver.closed):
         return StopOutcome(stopped=False, words=speak(LEFT_WORDS))
     notice = ending.notice()
     return StopOutcome(

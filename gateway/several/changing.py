@@ -30,9 +30,8 @@ async def changed(
     try:
         match change:
             case FarChange.DESCRIBE:
-                wanted, *seen = cast(
-                    "Sequence[Mapping[str, str]]", words
-                )  # an earlier version does not say what was seen
+                # An earlier version does not say what was seen
+                wanted, *seen = cast("Sequence[Mapping[str, str]]", words)
                 await access.describe(replace(sight, metadata=seen[0]) if seen else sight, wanted)
             case FarChange.RESET:
                 await access.reset(sight)

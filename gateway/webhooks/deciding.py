@@ -3,7 +3,7 @@
 Theory. Each message has its own pauses (`HOOK`), so that one that its receiver cannot take holds up no other. A receiver has pauses as well
 (`HOOK_RECEIVER`): while nothing gets through it is asked one message at a time and ever more slowly, however much waits for it.
 
-Laws (tests/gateway/test_webhook_rules.py).
+Laws (tests/webhooks/test_rules.py).
 1. Messages of a conversation are tried for the first time one after the other, in the order in which they were told. What has to be tried again
    does not hold up what comes behind it, so a receiver that was away may get them in another order.
 2. Never more than `most` are under way to a receiver, and only one while it fails.

@@ -4,7 +4,7 @@ Theory. What happened is a `HookFact`: facts and ids, and apart from them what p
 that says what it is told of, and whether it is told the words. What comes of both is a row of the outbox, which is stored in the commit
 of what it tells.
 
-Laws (tests/gateway/test_webhook_rules.py). Telling the same again gives the same ids, to each receiver its own. Without `words` nothing of what was
+Laws (tests/webhooks/test_rules.py). Telling the same again gives the same ids, to each receiver its own. Without `words` nothing of what was
 said is in a body. A body is never larger than `MOST_BODY_BYTES`.
 """
 
@@ -143,7 +143,7 @@ def messages(rules: Sequence[HookRule], what: HookFact) -> tuple[HookRow, ...]:
 def message(rule: HookRule, what: HookFact) -> HookRow:
     """What one receiver is sent of it."""
     return HookRow(
-        message=_id(rule.receiver, what),
+        message=message_id(rule.receiver, what.event, what.subject),
         receiver=rule.receiver,
         event=what.event.value,
         session=what.session,
@@ -153,9 +153,9 @@ def message(rule: HookRule, what: HookFact) -> HookRow:
     )
 
 
-def _id(receiver: str, what: HookFact) -> str:
-    """The specification wants no full stop in it."""
-    named = f"{receiver}\0{what.event.value}\0{what.subject}".encode("utf-8", "surrogatepass")
+def message_id(receiver: str, event: HookEvent, subject: str) -> str:
+    """The id of what a receiver is told of a subject. The specification wants no full stop in it."""
+    named = f"{receiver}\0{event.value}\0{subject}".encode("utf-8", "surrogatepass")
     return f"msg_{base64.b32encode(hashlib.blake2b(named, digest_size=20).digest()).decode().lower()}"
 
 

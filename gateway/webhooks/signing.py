@@ -1,6 +1,6 @@
 """Signatures of webhooks: the specification's own (https://www.standardwebhooks.com, version v1), and GitHub's. Pure.
 
-Law (tests/gateway/test_webhook_rules.py): what is signed with a secret is found good with any list that holds it, within the tolerance, and
+Law (tests/webhooks/test_rules.py): what is signed with a secret is found good with any list that holds it, within the tolerance, and
 nothing else is; every comparison takes as long wherever the difference stands.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -204,6 +205,45 @@ async def test_json_of_any_depth_gets_an_answer_on_every_route_that_reads_some(t
                 ):
                     status = status_of(await asked(port, request_of(method, path, b"X-A: b", body)))
                     assert 200 <= status < 500, (depth, path, status)
+
+
+POSTED = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\n".encode()
+NOT_HTTP = (
+    b"nonsense\r\n\r\n",
+    b"GET\r\n\r\n",
+    b"GET /v1/models HTTP/x\r\n\r\n",
+    b"GET /v1/" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + b"a" * 20_000 + b"\r\n\r\n",
+    b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nno colon\r\n\r\n",
+    b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: a\x00b\r\n\r\n",
+    POSTED + b"Content-Length: many\r\n\r\n{}",
+    POSTED + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+    POSTED + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+    POSTED + b"Transfer-Encoding: nonsense\r\n\r\n{}",
+    b"GET http://[/v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /v1/%zz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /v1/models/%ff HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    POSTED + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+)
+
+
+async def test_what_is_no_http_is_refused_as_everything_else_is(port: int) -> None:
+    """Of a body that is never whole, no more is waited for."""
+    for sent in NOT_HTTP:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        async with asyncio.timeout(30):
+            head = await reader.readuntil(b"\r\n\r\n")
+            size = re.search(rb"(?i)content-length: (\d+)", head)
+            assert size is not None, head
+            body = await reader.readexactly(int(size[1]))
+        writer.close()
+        assert 400 <= status_of(head) < 500, (sent[:60], head)
+        assert b"application/json" in head, (sent[:60], head, body[:200])
+        error = orjson.loads(body)["error"]
+        assert "b'" not in error["message"], (sent[:60], error)
+        assert set(error) == {"message", "type", "param", "code"}
+        assert len(body) < 500, (sent[:60], body)
 
 
 @pytest.fixture

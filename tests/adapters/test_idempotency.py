@@ -145,3 +145,11 @@ async def test_who_asks_again_is_told_the_same_figures_of_the_turn_also_by_the_n
             told += [(await ask(up.url, "list files", {"Idempotency-Key": "K"}))[1]["outspoken"] for _ in range(2)]
     assert told[0]["seconds"] > 0
     assert told == [told[0]] * 4
+
+
+async def test_a_key_that_is_too_long_is_refused_by_its_own_name(up: Serving):
+    assert (await ask(up.url, "hello", {"Idempotency-Key": "K" * 255}))[0] == 200
+    status, body = await ask(up.url, "hello", {"Idempotency-Key": "K" * 256, "X-Outspoken-Session": "a"})
+    assert (status, body["error"]["param"], body["error"]["code"]) == (400, "Idempotency-Key", "invalid_header")
+    assert body["error"]["message"] == "Idempotency-Key is longer than 255 characters."
+    assert (await ask(up.url, "hello", {"X-Request-Id": "K" * 400}))[0] == 200, "of that the beginning is enough"

@@ -162,3 +162,47 @@ def test_time_is_linear_in_the_tools_of_a_request() -> None:
     twice = parse(json.dumps({**body, "tools": [*tools, tools[7]]}).encode())
     assert isinstance(twice, Problem)
     assert "'tool_7'" in twice.message
+
+
+def _with_choice(choice: object, **more: object) -> ChatRequest | Problem:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("weather", "news")]
+    body = {"messages": [{"role": "user", "content": "x"}], "tools": tools, "tool_choice": choice, **more}
+    return parse(json.dumps(body).encode())
+
+
+def _allowed(mode: object, *names: str) -> dict[str, object]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_only_the_tools_are_offered_that_a_choice_allows(mode: str):
+    found = _with_choice(_allowed(mode, "news"))
+    assert isinstance(found, ChatRequest)
+    assert [tool["function"] for tool in found.tools] == [{"name": "news"}]
+    assert found.parameters["tool_choice"] == mode, "providers know this one"
+
+
+@pytest.mark.parametrize(
+    ("choice", "named"),
+    [
+        (_allowed("auto", "weather", "wether"), "wether"),
+        (_allowed("required", "wether"), "wether"),
+        (_allowed("sometimes", "news"), "mode"),
+        (_allowed(None, "news"), "mode"),
+        ({"type": "allowed_tools"}, "must have tools"),
+        ({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": "news"}}, "must have tools"),
+        ({"type": "allowed_tools", "allowed_tools": []}, "must have tools"),
+    ],
+)
+def test_a_choice_that_allows_what_is_not_there_or_in_no_mode_is_refused_by_its_name(choice: object, named: str):
+    found = _with_choice(choice)
+    assert isinstance(found, Problem)
+    assert (found.status, found.param) == (400, "tool_choice")
+    assert named in found.message
+
+
+def test_a_choice_may_allow_tools_of_the_gateway_where_those_are_offered_too():
+    found = _with_choice(_allowed("auto", "news", "read_file"), outspoken={"tools": "both"})
+    assert isinstance(found, ChatRequest)
+    assert [tool["function"] for tool in found.tools] == [{"name": "news"}]

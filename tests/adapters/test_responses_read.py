@@ -98,6 +98,13 @@ def test_only_the_tools_are_offered_that_a_choice_allows() -> None:
     assert request.parameters["tool_choice"] == "required"
 
 
+def test_a_choice_with_a_slip_in_a_name_is_refused_although_it_allows_another() -> None:
+    choice: Json = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": n} for n in "fx"]}
+    found = read(orjson.dumps({"input": "x", "tools": [FUNCTION], "tool_choice": choice}), "", KNOWN)
+    assert isinstance(found, Problem)
+    assert (found.param, "'x'" in found.message, "'f'" in found.message) == ("tool_choice", True, False)
+
+
 @pytest.mark.parametrize("mode", ["auto", "required"])
 @pytest.mark.parametrize("tools", [[FUNCTION], []])
 def test_a_choice_that_allows_none_of_the_tools_is_refused_with_their_names(mode: str, tools: list[Json]) -> None:

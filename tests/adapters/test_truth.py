@@ -22,6 +22,7 @@ from adapters.http.errorsas import ErrorsAs
 from agent_core.failures.exits import EXITS, Answered, Exit, ExitCode, InternalError, NeverStarted, read
 from agent_core.failures.notices import ExitClass, NotStarted, for_programs
 from agent_core.limits.quotas import Full, QuotaKind, for_person
+from agent_core.store.errors import LeaseLost, StorageUnavailable
 from agent_core.turn.state import CallItem
 from agent_core.turn.view import Bubble, BubbleKind
 from gateway.daemon import Serving
@@ -361,3 +362,22 @@ async def test_the_sdk_raises_what_the_provider_said(client: openai.AsyncOpenAI,
         assert known_as in str(error)
         if code == "rate_limited":
             assert int(error.response.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RuntimeError("a mistake"), "internal_error"), (StorageUnavailable("away"), "storage_unavailable"),
+        (LeaseLost("lost"), "storage_unavailable"),
+    ],
+)  # fmt: skip
+async def test_what_fails_after_white_space_has_gone_out_is_told_in_the_one_body(
+    path: str, error: Exception, code: str
+) -> None:
+    asked = {"messages": [{"role": "user", "content": "x"}]} if "chat" in path else {"input": "x"}
+    status, headers, body = await said([60.0, 60.0, error], path, asked)
+    assert (status, headers["content-type"]) == (200, "application/json")
+    assert body.startswith(b" ")
+    assert json.loads(body)["error"]["code"] == code
+    assert b"HTTP/" not in body

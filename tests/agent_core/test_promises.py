@@ -185,6 +185,5 @@ def test_a_long_text_takes_no_longer_than_its_end(unit: str) -> None:
     read_ending(text[: SENTENCE_CHARS - 2] + ":")
     seconds = time.process_time() - begin
     print(f"{unit!r}: {seconds * 1000:.1f} ms")
-    assert (
-        seconds < 2
-    )  # some milliseconds; looking at the whole text, or among many ways through a pattern, would take far longer
+    # Some milliseconds; looking at the whole text, or among many ways through a pattern, would take far longer
+    assert seconds < 2

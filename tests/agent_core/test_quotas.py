@@ -52,10 +52,11 @@ class Writers(RuleBasedStateMachine):
             kind: sum(-a.get(kind, 0) for h, a in self.open.values() if h == holder and a.get(kind, 0) < 0)
             for kind in KEPT
         }
+        # Nobody can remove what is not there
         adding = {
             kind: max(more, removing[kind] - self.there[holder][kind]) if more < 0 else more
             for kind, more in adding.items()
-        }  # nobody can remove what is not there
+        }
         before = self.ledger.used(holder)
         answer = self.ledger.hold(holder, adding)
         if isinstance(answer, Full):

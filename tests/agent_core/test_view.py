@@ -55,6 +55,15 @@ def test_a_call_behind_a_silent_one_says_that_it_has_less_time(cause: BreakCause
     assert f"(gives up at about {seconds} s)" in status(rig, 30)
 
 
+def test_how_long_is_waited_is_told_as_it_is_for_a_long_prompt():
+    rig = Rig()
+    shown = view(rig.turn, rig.now + 30_000, rig.turn.may_be_silent(60_000)).bubbles
+    assert "(gives up at about 180 s)" in shown[-1].text
+    rig.breaks(BreakCause.STALLED)
+    shown = view(rig.turn, rig.now + 30_000, rig.turn.may_be_silent(200_000)).bubbles
+    assert "(gives up at about 120 s)" in shown[-1].text, "twice what a call behind a silent one has"
+
+
 def test_thinking_is_told_apart_from_silence():
     rig = Rig()
     rig.now += 25_000

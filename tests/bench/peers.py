@@ -133,9 +133,8 @@ async def figures(peer: Peer, measured: Measured, upstream: int, seconds: float)
     await settle(1.0)
     found = {"ready after": measured.ready_seconds, "idle memory": measured.resident_mib()}
     before = measured.cpu_seconds()
-    plain = [
-        await asked("bench tokens=1") for _ in range(count)
-    ]  # as a stream: the model server of the bench has nothing else
+    # As a stream: the model server of the bench has nothing else
+    plain = [await asked("bench tokens=1") for _ in range(count)]
     found["durable turn, CPU"] = (measured.cpu_seconds() - before) * 1000 / count
     found["durable turn, wall time (median)"] = statistics.median(one.seconds for one in plain) * 1000
     words = "bench tokens=2 pace=0.02"

@@ -11,9 +11,8 @@ ALLOWED = budgets()
 
 def test_everything_costs_what_the_budgets_say() -> None:
     found = differences(count(), ALLOWED)
-    again = (
-        differences(count(), ALLOWED) if found else []
-    )  # what a busy machine did to one count is not found in another
+    # What a busy machine did to one count is not found in another
+    again = differences(count(), ALLOWED) if found else []
     assert again == [], found
 
 

@@ -140,7 +140,8 @@ async def test_the_same_is_done_on_the_page(tmp_path: Path) -> None:
         drawn = await asked(up, "2", "make a chart of this CSV", "cities.csv", "text/csv", TABLE)
         assert "3 bars" in drawn.view.text
         assert [one.text for one in drawn.view.bubbles if one.kind is BubbleKind.FILE] == ["chart.png"]
+    # Where it was made, and the copy that was sent
     assert [one.read_bytes()[:4] for one in tmp_path.rglob("chart.png")] == [
         b"\x89PNG",
         b"\x89PNG",
-    ]  # where it was made, and the copy that was sent
+    ]

@@ -96,9 +96,8 @@ class Case:
 
     def _values(self, key: tuple[str, tuple[tuple[str, str], ...]]) -> str:
         was, then, last = self.before.get(key), self.after.get(key), self.minutes + 2
-        if (
-            key[0] == BORN
-        ):  # the clock of these tests begins at 0, in a process that had run for a day, or that has just begun
+        # The clock of these tests begins at 0, in a process that had run for a day, or that has just begun
+        if key[0] == BORN:
             was, then = (-86_400.0 if self.before else None), (-86_400.0 if self.before else QUIET_MINUTES * 60 - 20.0)
         quiet = f"_x{QUIET_MINUTES}" if was is None else f"{was!r}x{QUIET_MINUTES - 1}"
         if then is None or not self.after:

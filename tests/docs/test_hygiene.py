@@ -73,9 +73,8 @@ def test_make_help_lists_every_target_that_people_use() -> None:
 
 def test_a_release_comes_of_a_tag_is_built_from_the_locks_and_says_where_it_comes_from() -> None:
     read = form(ROOT / ".github" / "workflows" / "release.yml")
-    assert {str(name): value for name, value in read.items()}["True"] == {
-        "push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}
-    }  # YAML takes the word "on" for a truth value
+    # YAML takes the word "on" for a truth value
+    assert {str(name): value for name, value in read.items()}["True"] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}}
     assert read["permissions"] == {}, "each job names what it needs"
     build, publish, release = (read["jobs"][name] for name in ("build", "publish", "release"))
     assert build["permissions"] == {"contents": "read"}, "what builds can publish nothing"

@@ -274,9 +274,8 @@ def test_each_trouble_is_a_condition_and_health_is_none() -> None:
     ]
     down = (AdapterSight("telegram/1", AdapterState.DOWN.value, "No route."),)
     stuck = {"telegram": 900.0}
-    assert [key for key, _ in found(adapters=down, oldest_undelivered=stuck)] == [
-        "adapter:telegram/1"
-    ]  # one cause, one line
+    # One cause, one line
+    assert [key for key, _ in found(adapters=down, oldest_undelivered=stuck)] == ["adapter:telegram/1"]
     assert [key for key, _ in found(oldest_undelivered=stuck)] == ["delivery:telegram"]
     assert [key for key, _ in found(store_words="disk I/O error")] == ["storage"]
     assert [key for key, _ in found(free_bytes=511 * MIB)] == ["disk"]

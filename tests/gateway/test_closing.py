@@ -111,9 +111,8 @@ def ends_in(source: str) -> Iterator[str]:
                 yield "turn.ended in the log"
             case ast.Call(func=ast.IfExp(), args=[ast.Constant(value="turn.ended")]):
                 yield "turn.ended in the log"
-            case ast.Call(func=ast.Attribute(attr="close"), args=given) if (
-                len(given) >= 5
-            ):  # nothing else is closed with so much
+            # Nothing else is closed with so much
+            case ast.Call(func=ast.Attribute(attr="close"), args=given) if len(given) >= 5:
                 yield "Store.close"
             case ast.Call(func=ast.Attribute(attr="end_turn")):
                 yield "Asides.end_turn"

@@ -343,9 +343,8 @@ def test_no_message_repeats_what_was_given(value: str, doc: KeyDoc) -> None:
         told = str(error)
     else:
         told = ""
-    named = (
-        f"names a tool that does not exist: {odd}." in told
-    )  # what has the shape of a name, where names are asked for
+    # What has the shape of a name, where names are asked for
+    named = f"names a tool that does not exist: {odd}." in told
     assert odd not in told or doc.is_path or named  # which file it was must be said
 
 

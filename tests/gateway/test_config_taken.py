@@ -73,9 +73,8 @@ def test_what_may_be_kept_and_for_how_long() -> None:
         QuotaKind.INCOMING: 5 * MIB, QuotaKind.SESSIONS: 6,
     }  # fmt: skip
     assert quota.limits() == QuotaLimits(each, 7 * MIB)
-    days = {
-        name: 20 + number for number, name in enumerate(sorted(asdict(Keep())))
-    }  # messages before journals before records
+    # Messages before journals before records
+    days = {name: 20 + number for number, name in enumerate(sorted(asdict(Keep())))}
     assert configured("retention", **days).retention.keep() == Keep(**days)
 
 

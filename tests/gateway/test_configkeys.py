@@ -85,9 +85,8 @@ def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None
     for doc in describe():
         if doc.example:
             needed = BESIDE.get(doc.name, "")
-            env = (
-                {"TELEGRAM_BOT_TOKEN": "1:a"} if doc.section in ("schedule", "hooks") else {}
-            )  # they are for its chats
+            # They are for its chats
+            env = {"TELEGRAM_BOT_TOKEN": "1:a"} if doc.section in ("schedule", "hooks") else {}
             load(written(tmp_path, f"[{doc.section}]\n{doc.key} = {doc.example}\n{needed}"), env)
 
 

@@ -85,9 +85,8 @@ def scans(database: Path, asked: list[tuple[str, object]]) -> list[str]:
             tables = {alias: table for table, alias in re.findall(r"(\w+) AS (\w+)", statement)}
             for line in plan:
                 seen = re.match(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?|SEARCH (\w+)$", line)
-                if (
-                    seen is not None and seen[3]
-                ):  # the highest of a column: without an index on it SQLite reads every row
+                # The highest of a column: without an index on it SQLite reads every row
+                if seen is not None and seen[3]:
                     if tables.get(seen[3], seen[3]) in GROW and not re.search(r"(?:max|min)\(\w+\.id\)", statement):
                         found[statement] = f"{line}: {statement}"
                     continue

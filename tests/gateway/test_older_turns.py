@@ -93,9 +93,8 @@ async def test_what_an_older_version_took_for_a_promise_stays_one_and_its_mail_i
         if kind == "RungClimbed":
             del body["advice"], body["detail"]
     _rewrite(tmp_path, turn, older)
-    with mock.patch(
-        "agent_core.judging.judge.read_ending", return_value=ANSWERED
-    ):  # a version whose list lacks the phrase
+    # A version whose list lacks the phrase
+    with mock.patch("agent_core.judging.judge.read_ending", return_value=ANSWERED):
         async with gateway(tmp_path, sends_mail, tools=[_mail(tmp_path)]) as rig:
             assert rig.recovered == 1
             ended = await rig.end(await rig.hub.accept(rig.inbound("Send the report to Ann.", key="first")))

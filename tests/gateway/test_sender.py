@@ -594,9 +594,8 @@ class Picky(Port):
 
 
 async def test_what_fails_for_long_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        aftermath, "BLOCKS_MS", 200
-    )  # less than its first pause, and more than a busy machine takes to look again
+    # Less than its first pause, and more than a busy machine takes to look again
+    monkeypatch.setattr(aftermath, "BLOCKS_MS", 200)
     async with chat(port=Picky(Ability.LOOK_UP)) as one:
         one.wants("t1", "first", "second")
         await one.until(lambda: "second" in [said for _, said, _ in one.port.calls])

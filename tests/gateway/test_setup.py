@@ -143,6 +143,21 @@ async def test_what_is_refused_or_cannot_be_tried_is_not_written(tmp_path: Path,
     assert not (tmp_path / ".env").exists()
 
 
+@pytest.mark.parametrize("between", [" ", "\n", "\u200b"])
+async def test_a_token_with_something_in_it_that_no_token_has_is_told_in_words(
+    tmp_path: Path, telegram: TelegramFake, between: str
+) -> None:
+    env = {"OUTSPOKEN_TELEGRAM__API_BASE": telegram.origin}
+    around = f" {telegram.token}\n"
+    broken = telegram.token.replace(":", f":{between}")
+    ran = await outspoken(tmp_path, "setup", "telegram", "--yes", TELEGRAM_BOT_TOKEN=broken, **env)
+    assert (ran.status, "TELEGRAM_BOT_TOKEN must be one word" in ran.out) == (1, True), ran.out
+    assert "Traceback" not in ran.out
+    assert not (tmp_path / ".env").exists()
+    ran = await outspoken(tmp_path, "setup", "telegram", "--yes", TELEGRAM_BOT_TOKEN=around, **env)
+    assert (ran.status, telegram.token in written(tmp_path)) == (0, True), ran.out
+
+
 @pytest.mark.parametrize("words", [("setup",), ("setup", "discord"), ("setup", "discord", "--yes"), ("setup", "--yes")])
 async def test_a_closed_standard_input_is_told_with_what_to_do(tmp_path: Path, words: tuple[str, ...]) -> None:
     ran = await outspoken(tmp_path, *words)

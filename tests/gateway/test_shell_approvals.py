@@ -64,10 +64,11 @@ async def test_what_waits_in_a_chat_is_listed_shown_approved_and_denied_in_the_s
             assert await here.run("approve", mark) == (0, "Approved: it runs now.\n", "")
             await answer(telegram, chat, "✅ Approved: write")
             await answer(telegram, chat, "Done: Wrote")
+            # It was, and is no second decision
             assert (await here.run("approve", one["id"]))[:2] == (
                 0,
                 "Approved: it runs now.\n",
-            )  # it was, and is no second decision
+            )
             status, _, err = await here.run("deny", one["id"])
             assert (status, "It was approved before" in err) == (1, True)
             telegram.say(chat, ada, "write b.txt: milk")

@@ -228,9 +228,8 @@ async def test_from_the_second_time_on_it_begins_at_the_next_model(tmp_path: Pat
         before = len(rig.model.requests)
         third = await rig.say("continue")
         assert third.exit.code is ExitCode.ANSWERED
-        assert {request["model"] for request in rig.model.requests[before:]} == {
-            "m1"
-        }  # all had stalled: none is passed over
+        # All had stalled: none is passed over
+        assert {request["model"] for request in rig.model.requests[before:]} == {"m1"}
 
 
 async def test_a_call_that_comes_whole_clears_what_was_known(tmp_path: Path) -> None:

@@ -34,9 +34,8 @@ async def deaf_socket(folder: Path) -> AsyncGenerator[Operator]:
             patch.setattr("adapters.discord.adapter.DEAF_SECONDS", 3.0)
             patch.setattr("adapters.discord.adapter.PROBE_SECONDS", 0.5)
             patch.setattr("gateway.chats.supervisor.LOOK_SECONDS", 0.2)
-            patch.setattr(
-                "gateway.chats.supervisor.ADAPTER", Retry(600.0)
-            )  # else it is made anew before somebody has looked
+            # Else it is made anew before somebody has looked
+            patch.setattr("gateway.chats.supervisor.ADAPTER", Retry(600.0))
             up, operator = await stack.enter_async_context(gateway_of(chat))
             await chat.ready()
             ada = chat.person("Ada")

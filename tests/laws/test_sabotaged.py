@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.laws.law import Law
+from tests.laws.finer import FINER, ON_SQLITE
 from tests.laws.look import breaches
 from tests.laws.sabotages import ALL, Sabotage
 from tests.laws.world import Left, changed, copied, postgres_left, sqlite_left
@@ -15,7 +16,11 @@ from tests.sampled import chosen
 
 ENGINES = ("sqlite", "postgresql")
 
-RUN = [*((one, "sqlite") for one in ALL), *((one, "postgresql") for one in chosen("on a server", ALL, len(ALL) // 3))]
+EVERY = (*ALL, *FINER)
+RUN = [
+    *((one, "sqlite") for one in (*EVERY, *ON_SQLITE)),
+    *((one, "postgresql") for one in chosen("on a server", EVERY, len(EVERY) // 3)),
+]
 """The laws read rows, and rows are the same on both: a third of them are enough on the slower one, and in `make soak` there are all."""
 
 

@@ -6,6 +6,7 @@ Each is made once a process and copied for every test: what is done to a copy ha
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -16,14 +17,16 @@ from sqlite3 import connect
 from typing import Any
 from uuid import uuid4
 
+from aiohttp import ClientSession
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.store.database.place import PostgresPlace, parse_place
-from tests.chats.harness import answer, process, quiet
+from tests.chats.harness import answer, process, quiet, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.databases import TEMPLATE, new_database
+from tests.webhooks.receiver import SECRET, receiving
 
 BUDGET = {"OUTSPOKEN_BUDGETS__DAY_TOKENS": "100000", "OUTSPOKEN_MODEL__ATTEMPTS": "1"}
 
@@ -42,11 +45,38 @@ class Left:
 
 
 async def _at_rest(folder: Path, storage: dict[str, str]) -> None:
-    async with telegram_harness(folder) as platform:
+    async with telegram_harness(folder) as platform, receiving() as told:
         ada, bob = platform.person("Ada"), platform.person("Bob")
         chat, other = platform.private(ada), platform.private(bob)
-        async with process(platform, **BUDGET, **storage):
+        receiver = {"name": "deploy", "url": told.url, "secret_env": "HOOK_SECRET", "private": True}
+        more = {
+            "OUTSPOKEN_WEBHOOKS__RECEIVERS": json.dumps([receiver]), "HOOK_SECRET": SECRET,
+            "OUTSPOKEN_TOOLS__APPROVAL": "delete_file", "OUTSPOKEN_SCHEDULE__TIMEZONE": "UTC",
+        }  # fmt: skip
+        async with process(platform, **BUDGET, **more, **storage) as gateway:
             await _said(platform, chat, ada, other, bob)
+            await _otherwise(platform, chat, ada, gateway.url)
+            await told.until(12)
+            await asyncio.sleep(0.5)  # that they were told is stored
+
+
+async def _otherwise(platform: TelegramHarness, chat: Any, ada: Any, url: str) -> None:
+    """Requests, times to come and what somebody has to decide."""
+    platform.command(chat, ada, "remind", "in 1 second tea")
+    await answer(platform, chat, "Reminder: tea")
+    for words in ("in 3 hours cake", "every hour stretch"):
+        platform.command(chat, ada, "remind", words)
+        await answer(platform, chat, words.rpartition(" ")[2])
+    async with ClientSession() as http:
+        for more in ({}, {"session": "wolf"}, {"session": "wolf"}, {}):
+            body = {"messages": [{"role": "user", "content": "say hello program"}], **more}
+            async with http.post(f"{url}/v1/chat/completions", json=body) as response:
+                assert "hello program" in await response.text()
+    platform.say(chat, ada, "delete notes.txt")
+    asked = await answer(platform, chat, "May I delete")
+    platform.press(chat, ada, asked.id, "✅ Approve")
+    await answer(platform, chat, "Done: Deleted")
+    await quiet(platform, chat)
 
 
 async def _said(platform: TelegramHarness, chat: Any, ada: Any, other: Any, bob: Any) -> None:
@@ -62,8 +92,11 @@ async def _said(platform: TelegramHarness, chat: Any, ada: Any, other: Any, bob:
     await platform.until(lambda: platform.typing(other) or "one" in platform.preview(other), 10)
     platform.command(other, bob, "steer", "say all the same")
     await answer(platform, other, "all the same", 20)
-    platform.say(other, bob, f"say {LONG_QUESTION}")
-    await answer(platform, other, LONG_QUESTION[-20:], 20)
+    for count in (1, 2):  # so that what is stored of it is needed more than once
+        platform.say(other, bob, f"say {LONG_QUESTION}")
+        await platform.until(
+            lambda count=count: sum(LONG_QUESTION[-20:] in one for one in texts(platform, other)) == count, 20
+        )
     platform.say(other, bob, "down")
     await answer(platform, other, "⚠️", 30)
     platform.command(chat, ada, "usage")

@@ -100,9 +100,8 @@ def test_the_wheel_has_everything_that_is_needed_and_nothing_else(installed: Ins
             for path in (ROOT / package).rglob("*")
             if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".mo"
         }
-        ours = {
-            f"{name.removesuffix('.po')}.mo" if name.endswith(".po") else name for name in ours
-        }  # compiled by the build
+        # Compiled by the build
+        ours = {f"{name.removesuffix('.po')}.mo" if name.endswith(".po") else name for name in ours}
         assert ours == {name for name in names if name.startswith(f"{package}/")}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("licenses/NOTICE") for name in names)

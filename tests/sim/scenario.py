@@ -179,10 +179,11 @@ class Incarnation:
         asyncio.set_event_loop(self.loop)
         try:
             done = self.loop.run_until_complete(self._live())
+        # The storage was away at the start or at the end: the process says so, and ends
         except (
             CannotOpenNow,
             OperationalError,
-        ):  # the storage was away at the start or at the end: the process says so, and ends
+        ):
             self.loop.kill()
             done = False
         except RuntimeError:
@@ -206,9 +207,8 @@ class Incarnation:
         self.loop.run_until_complete(asyncio.sleep(0.1))
         left += self.loop.open_timers()
         self.scenario.result.violations += [f"left behind at the end: {what}" for what in left]
-        world.die(
-            self.scenario.path
-        )  # a question that nobody waits for may have opened one: the next scenario's file is another
+        # A question that nobody waits for may have opened one: the next scenario's file is another
+        world.die(self.scenario.path)
 
     async def _live(self) -> bool:
         scenario = self.scenario

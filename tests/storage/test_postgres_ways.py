@@ -148,9 +148,8 @@ def test_a_server_that_refuses_writes_is_told_and_is_over_by_itself(tmp_path: Pa
                 "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'outspoken writer'",
             )
             seen = told_away(env, "refused")
-            until(
-                lambda: "read-only" in outspoken(env, "status").stdout
-            )  # before, a busy server may only have been slow
+            # Before, a busy server may only have been slow
+            until(lambda: "read-only" in outspoken(env, "status").stdout)
             assert "outspoken_ready 0" in seen.metrics
             one.ask("begin transaction read write; alter database postgres reset default_transaction_read_only; commit")
             until(lambda: ready(env))

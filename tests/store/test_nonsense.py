@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -19,6 +20,7 @@ from agent_core.store.slices.rows import PeerNode
 from agent_core.store.slices.sql import peer
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState
+from gateway.explain.story import Explainer
 from tests.databases import connected
 from tests.store.support import opened, turn_of
 
@@ -86,6 +88,25 @@ async def test_an_incident_in_no_state_hides_no_other(store: Store, where: str) 
         )
     await by_hand(where, "UPDATE incidents SET state = 'perhaps' WHERE incident = 'i_1'")
     assert [one.incident for one in await store.troubles.incidents(open_only=False)] == ["i_2"]
+
+
+async def test_a_text_where_a_number_belongs_is_told_and_the_rest_of_the_story_is_shown(tmp_path: Path) -> None:
+    """SQLite keeps one; a server does not let anybody write it."""
+    where = str(tmp_path / "store.db")
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        part = DeliveryRow("telegram/1/7/", turn, "answer", 0, 1, b"{}", "h", "k", at=1)
+        await store.deliveries.put(session, epoch, [part])
+        assert not (await Explainer(store, lambda: 1).of(turn)).also
+        for table, column, what in (
+            ("turns", "opened_at", "the row of turn"), ("turns", "deadline", "the row of turn"),
+            ("deliveries", "at", "what was shown of turn"), ("inbox", "received_at", "what turn"),
+        ):  # fmt: skip
+            await by_hand(where, f"UPDATE {table} SET {column} = 'soon'")
+            story = await Explainer(store, lambda: 1).of(turn)
+            assert story.head.startswith(f"Turn {turn}"), (table, column)
+            assert [one for one in story.also if one.startswith(what)], (table, column, story.also)
+            await by_hand(where, f"UPDATE {table} SET {column} = 1")
 
 
 @pytest.mark.parametrize("said", ["{{", "5", "null", '["telegram/1"', ""])

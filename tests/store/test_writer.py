@@ -306,10 +306,11 @@ async def test_every_sqlite_commit_is_safe_against_a_power_cut(sqlite: str) -> N
 
 async def test_postgres_commits_are_safe_too(postgres: str) -> None:
     async with opened(postgres) as store:
+        # Fsync is the server's, and off in that of the tests
         names = (
             "synchronous_commit",
             "idle_in_transaction_session_timeout",
-        )  # fsync is the server's, and off in that of the tests
+        )
         shown = await store.writer.alone(
             lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names]
         )

@@ -19,10 +19,11 @@ from adapters.http.api.beside import with_data
 from adapters.http.api.spelling import ApiJob, Spelling
 from adapters.http.api.spoken import queue_comment, status_comment
 from adapters.http.api.truth import failure_of, is_begun, left_problem, shown
-from adapters.http.common import Problem, error_object, problem_response
+from adapters.http.common import Problem, error_object, mistake_of_ours, no_storage, problem_response
 from adapters.http.errorsas import ErrorsAs
 from agent_core.ports import Clock, Ids
 from agent_core.records import dataclass
+from agent_core.store.errors import LeaseLost, StorageUnavailable
 from agent_core.turn.state import ThoughtText
 
 log = structlog.get_logger("api")
@@ -97,31 +98,63 @@ class ApiAnswering:
         if job.asked.background:
             value = spelling.unfinished(None)
             return web.Response(body=orjson.dumps(value), content_type="application/json", headers=job.headers)
-        response: web.StreamResponse | None = None
-        quiet_since = self.clock.monotonic()
-        patience = HELD_WHOLE_SECONDS if job.errors is ErrorsAs.STATUS else self.keep_alive_seconds
-        while True:
-            sight = await follower.next(self.keep_alive_seconds)
-            if isinstance(sight, Ended | LeftOpen):
-                break
-            if self.clock.monotonic() - quiet_since < (patience if response is None else self.keep_alive_seconds):
-                continue
-            quiet_since = self.clock.monotonic()
-            if response is None:
-                response = web.StreamResponse(headers={"Content-Type": "application/json", **job.headers})
-                await response.prepare(request)
-            await response.write(b" ")
-        problem = failure(job, sight)
-        if response is None and problem is not None:
-            return problem_response(problem, job.headers)
-        value = spelling.whole(await with_data(sight)) if isinstance(sight, Ended) else spelling.unfinished(sight)
-        if response is None:
+        waiting = WhiteSpace(self, request, job)
+        try:
+            sight = await waiting.over(follower)
+            problem = failure(job, sight)
+            if waiting.response is None and problem is not None:
+                return problem_response(problem, job.headers)
+            value = spelling.whole(await with_data(sight)) if isinstance(sight, Ended) else spelling.unfinished(sight)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            if waiting.response is None:
+                raise
+            value, problem = {}, self._failed(error, request.path[:200])
+        if waiting.response is None:
             return web.Response(body=orjson.dumps(value), content_type="application/json", headers=job.headers)
         if problem is not None:  # too late for a status
             value = {**value, **error_object(problem)}
-        await response.write(orjson.dumps(value))
-        await response.write_eof()
-        return response
+        await waiting.response.write(orjson.dumps(value))
+        await waiting.response.write_eof()
+        return waiting.response
+
+    def _failed(self, error: Exception, path: str) -> Problem:
+        """What is told in the body where the head of the answer has gone out: one object, whatever happens."""
+        if isinstance(error, StorageUnavailable | LeaseLost):
+            log.warning("http.storage_unavailable", path=path, error=str(error))
+            return no_storage(error)
+        reference = self.ids.new("err")
+        log.exception("api.failed", reference=reference, path=path, exc_info=error)
+        return mistake_of_ours(reference)
+
+
+class WhiteSpace:
+    """Waits for the end of a turn that is told as one object, and writes white space meanwhile."""
+
+    def __init__(self, answering: ApiAnswering, request: web.Request, job: ApiJob) -> None:
+        self._answering = answering
+        self._request = request
+        self._job = job
+        self.response: web.StreamResponse | None = None
+        """Its head has gone out; None: nothing has."""
+
+    async def over(self, follower: Follower) -> Ended | LeftOpen:
+        """The last sight."""
+        clock, keep_alive = self._answering.clock, self._answering.keep_alive_seconds
+        quiet_since = clock.monotonic()
+        patience = HELD_WHOLE_SECONDS if self._job.errors is ErrorsAs.STATUS else keep_alive
+        while True:
+            sight = await follower.next(keep_alive)
+            if isinstance(sight, Ended | LeftOpen):
+                return sight
+            if clock.monotonic() - quiet_since < (patience if self.response is None else keep_alive):
+                continue
+            quiet_since = clock.monotonic()
+            if self.response is None:
+                self.response = web.StreamResponse(headers={"Content-Type": "application/json", **self._job.headers})
+                await self.response.prepare(self._request)
+            await self.response.write(b" ")
 
 
 class ApiStream:

@@ -452,9 +452,8 @@ class ResponseSpelling:
         told = begun + ended
         if self._waiting:  # that one tells the others, as soon as it is over
             told += self._act(self._waiting.pop(next(iter(self._waiting))))
-        return (
-            told + self._release()
-        )  # whoever looks later may be told of a call and of what was thought behind it at once
+        # Whoever looks later may be told of a call and of what was thought behind it at once
+        return told + self._release()
 
     def _handed(self, n: int, call: CallItem) -> bytes:
         """A call that the client has to carry out."""

@@ -198,7 +198,7 @@ def _as_chat(value: Mapping[str, Json], brought: _Brought, items: _Items) -> tup
     items.see(reasoning, REASONING_FIELDS, "reasoning", "reasoning")
     wishes: dict[str, Json] = dict.fromkeys(_included(value), True)
     items.see(wishes, INCLUDED, "include", "include")
-    chosen = _choice(value.get("tool_choice"), brought)
+    chosen = _choice(value.get("tool_choice"))
     chat |= {
         "messages": [*items.messages],
         **({"tools": [*brought.tools]} if brought.tools is not None else {}),
@@ -470,7 +470,8 @@ def _described(tool: Mapping[str, Json]) -> str:
     return f"{words}\n\nThe input follows this grammar:\n{grammar}" if isinstance(grammar, str) else words
 
 
-def _choice(value: Json, brought: _Brought) -> dict[str, Json]:
+def _choice(value: Json) -> dict[str, Json]:
+    """As chat completions spell it, where it is obeyed."""
     if value is None or isinstance(value, str):
         return {} if value is None else {"tool_choice": value}
     kind = value.get("type") if isinstance(value, dict) else None
@@ -481,27 +482,16 @@ def _choice(value: Json, brought: _Brought) -> dict[str, Json]:
         raise _Bad(words, "tool_choice")
     if kind != "allowed_tools":
         return {"tool_choice": {"type": "function", "function": {"name": _called(value)}}}
-    allowed, mode = value.get("tools"), value.get("mode", "auto")
-    if not isinstance(allowed, list) or mode not in ("auto", "required"):
-        raise _Bad(
-            "tool_choice of the type allowed_tools must have tools, and the mode auto or required.", "tool_choice"
-        )
-    names = {name for tool in allowed if isinstance(tool, dict) and isinstance(name := _called(tool), str)}
-    brought.tools = [tool for tool in brought.tools or () if _offered(tool) in names]
-    if names and not brought.tools:  # a slip in a name would otherwise be an answer without any tool
-        raise _Bad(f"tool_choice allows {', '.join(sorted(names))}: none of them is among tools.", "tool_choice")
-    return {"tool_choice": mode}
+    listed = value.get("tools")
+    if isinstance(listed, list):
+        value = {**value, "tools": [{"name": _called(tool)} for tool in listed if isinstance(tool, dict)]}
+    return {"tool_choice": value}
 
 
 def _called(tool: Mapping[str, Json]) -> Json:
     """What a tool is called here."""
     name, space = tool.get("name"), tool.get("namespace")
     return flat(space, name) if isinstance(space, str) and isinstance(name, str) else name
-
-
-def _offered(tool: Json) -> Json:
-    function = tool.get("function") if isinstance(tool, dict) else None
-    return function.get("name") if isinstance(function, dict) else None
 
 
 def _form(text: Mapping[str, Json]) -> dict[str, Json]:

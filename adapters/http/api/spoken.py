@@ -90,9 +90,8 @@ class Spoken:
                     pieces.append(TextPiece(self._paragraph(bubble.key, words), ours=True, key=bubble.key))
                 case BubbleKind.ACTIVITY | BubbleKind.APPROVAL if self._acts.get(call_key(bubble)) != bubble.state:
                     self._acts[call_key(bubble)] = bubble.state
-                    act = replace(
-                        bubble, key=call_key(bubble)
-                    )  # to a program it is one item from the beginning to the end
+                    # To a program it is one item from the beginning to the end
+                    act = replace(bubble, key=call_key(bubble))
                     pieces.append(TextPiece("", key=act.key, act=act))
                 case _:
                     pass

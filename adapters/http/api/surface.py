@@ -35,6 +35,7 @@ from adapters.http.common import (
     caller_of,
     cors_headers,
     limit_headers,
+    mistake_of_ours,
     not_here,
     problem_response,
 )
@@ -163,12 +164,11 @@ class OpenAiApi:
                 except (ConnectionError, web.HTTPException, StorageUnavailable, LeaseLost):
                     raise
                 except Exception:
+                    if request.writer.output_size > 0:
+                        raise  # there is no second answer: the client sees that this one is cut
                     reference = self._ids.new("err")
                     log.exception("api.failed", reference=reference, path=request.path[:200])
-                    words = (
-                        f"Something went wrong inside the gateway (reference {reference}). Please tell whoever runs it."
-                    )
-                    response = problem_response(Problem(500, words, "server_error", code="internal_error"))
+                    response = problem_response(mistake_of_ours(reference))
             else:
                 await self._refused(RefusedRequest(caller.status, stranger=True))
                 response = problem_response(caller)

@@ -31,6 +31,8 @@ from agent_core.text.tongue import accepted
 
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 KEYED = "Idempotency-Key"
+MOST_ID = 255
+"""Characters of a request's id. Of a longer one that is only to be found again the beginning is enough; one that stands for the request has to be whole."""
 TOGETHER = 36
 """So many requests are taken in at a time: as many as there are turns that may begin at once, each in one commit with its message. Fewer take more
 commits, and each step of one is dearer the fewer share it; of more all have to wait for the last of them."""
@@ -46,7 +48,7 @@ def request_id_of(request: web.Request, ids: Ids) -> str:
     """By which the client and the logs name the request; the client's own, if it gave one."""
     for name in (KEYED, *TRACING):
         if given := request.headers.get(name):
-            return given[:255]
+            return given[:MOST_ID]
     return ids.new("req")
 
 
@@ -212,9 +214,9 @@ class Taking:
         asked = changed(asked, caller=request[CALLER], wish=wish)
         if asked.waits_unseen:
             return Problem(400, WAITS_UNSEEN, param="outspoken.approvals", code="unsupported_value")
+        if len(request.headers.get(KEYED, "")) > MOST_ID:
+            return Problem(400, f"{KEYED} is longer than {MOST_ID} characters.", param=KEYED, code="invalid_header")
         key = platform_key_of(request, asked, request_id)
-        if len(key) > 400:
-            return Problem(400, "The request id is longer than 255 characters.")
         trace = traceparent_of(request.headers.getall("traceparent", ()))
         retry = is_retry(request.headers)
         if retry and (KEYED in request.headers or any(request.headers.get(name) for name in TRACING)):
@@ -297,9 +299,8 @@ class Taking:
             return too_large
         body = bytearray()
         try:
-            while (
-                piece := await request.content.readany()
-            ):  # by `read` aiohttp would keep it as long as the answer takes
+            # By `read` aiohttp would keep it as long as the answer takes
+            while piece := await request.content.readany():
                 body += piece
                 if len(body) > self.max_body_bytes:
                     return too_large

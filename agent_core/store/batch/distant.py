@@ -96,9 +96,8 @@ def _carry_out(
     distant = _Distant(conn, who.node)
     conn.info[direct.ELSEWHERE] = distant
     try:
-        load(
-            conn, wanted, Facts(who.node), Who(who.node, _unasked)
-        )  # what will be asked, as far as that is known without an answer
+        # What will be asked, as far as that is known without an answer
+        load(conn, wanted, Facts(who.node), Who(who.node, _unasked))
         distant.ask()
         facts = load(conn, wanted, Facts(who.node), Who(who.node, _unasked))
         outcomes = decided(facts, ops)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
+from operator import itemgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
@@ -78,7 +79,8 @@ class Mapped(Generic[R]):
     """What a row holds in the fields that are columns."""
     readers: tuple[tuple[int, Callable[[Any], object]], ...]
     """By place: how what is read becomes what the field holds, where that is another thing."""
-
+    checked: tuple[tuple[Callable[[Sequence[Any]], Sequence[Any]], frozenset[type]], ...]
+    """What is at some places, and of which types that may be. SQLite keeps a text also where a number belongs, and a server keeps it out."""
     told: tuple[str, ...]
     """The fields whose values are stored as something else."""
     insert: Insert
@@ -94,6 +96,9 @@ class Mapped(Generic[R]):
     def make(self, found: Sequence[Any]) -> R:
         """A row of `query`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
         values: list[Any] = list(found[: len(self.names) + len(self.elsewhere)])
+        for those, types in self.checked:
+            if not types.issuperset(map(type, those(values))):
+                raise TypeError(f"A row of {self.table.name} holds something that does not belong there.")
         for place, read in self.readers:
             if values[place] is not None:
                 values[place] = read(values[place])
@@ -210,9 +215,12 @@ def mapped(
     composite = len(key) + sum(column.primary_key for column in besides) > 1
     columns: list[Column[Any]] = []
     readers: list[tuple[int, Callable[[Any], object]]] = []
+    plain: dict[type[Any], list[int]] = {int: [], str: []}
     for one in names:
         kind, nullable = _kind(hints[one])
-        if kind not in (str, int):
+        if kind in plain:
+            plain[kind].append(len(columns))
+        else:
             readers.append((len(columns), kind))
         options: dict[str, Any] = {}
         if LATER in metadatas[one]:
@@ -235,6 +243,7 @@ def mapped(
         tuple(elsewhere),
         taken(names),
         tuple(readers),
+        tuple((_at(places), frozenset({kind, NoneType})) for kind, places in plain.items() if places),
         tuple(names[place] for place, kind in readers if kind is not bytes),
         insert(table),
         select(*(table.c[one] for one in names)),
@@ -242,6 +251,11 @@ def mapped(
         fixed,
         tuple(column.name for column in table.primary_key),
     )
+
+
+def _at(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Takes what is at these places."""
+    return itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:

@@ -187,9 +187,8 @@ class FileLock:
         """Give the lock up. The file stays: removing it would let two processes lock two different files."""
         handles, self._handles = self._handles, ()
         for handle in handles[:1]:
-            with suppress(
-                OSError
-            ):  # on a disk that is read-only by now; what it says is heeded only while the lock is held
+            # On a disk that is read-only by now; what it says is heeded only while the lock is held
+            with suppress(OSError):
                 os.ftruncate(handle, 0)
         for handle in handles:
             os.close(handle)

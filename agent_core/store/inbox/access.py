@@ -120,9 +120,8 @@ class InboxReads(StoreReading):
         c = t.inbox.c
         query = select(c.received_at, c.session, c.account, c.id, func.coalesce(c.reason, ""))
         dropped = query.where(text("inbox.state = 'dropped'"), c.received_at >= since_ms)
-        found = await self._asks.all(
-            dropped
-        )  # in an order that its index does not have, SQLite would read all messages
+        # In an order that its index does not have, SQLite would read all messages
+        found = await self._asks.all(dropped)
         return [DroppedMessage(*row) for row in sorted(found, key=lambda row: int(row[3]))]
 
     async def _messages(self, query: Select[*tuple[Any, ...]]) -> list[InboxRow]:
@@ -187,9 +186,8 @@ class Inbox(InboxReads, Writing):
 def _first_since(at_ms: int) -> Select[tuple[int]]:
     """See `InboxReads.near`: in one question, as many steps by the key as the highest number has bits."""
     c = t.inbox.c
-    lowest, highest = (
-        select(edge(c.id)).scalar_subquery() for edge in (func.min, func.max)
-    )  # apart: SQLite reads all rows for both in one
+    # Apart: SQLite reads all rows for both in one
+    lowest, highest = (select(edge(c.id)).scalar_subquery() for edge in (func.min, func.max))
     span = select(lowest.label("low"), (highest + 1).label("high")).cte("span", recursive=True)
     middle = (span.c.low + span.c.high) // 2
     row = select(c.id).where(c.id >= middle).order_by(c.id).limit(1)

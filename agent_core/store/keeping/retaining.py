@@ -287,9 +287,8 @@ def give_back(conn: Connection) -> int:
     free = int(conn.exec_driver_sql("PRAGMA freelist_count").scalar_one())
     began, count, cursor = time.perf_counter(), 0, conn.connection.cursor()
     while count < min(free, GIVEN_BACK_MOST) and time.perf_counter() - began < GIVEN_BACK_SECONDS:
-        cursor.execute(
-            "PRAGMA incremental_vacuum(1)"
-        )  # the driver takes one step, whatever the number: that is one page
+        # The driver takes one step, whatever the number: that is one page
+        cursor.execute("PRAGMA incremental_vacuum(1)")
         count += 1
     cursor.close()
     return count

@@ -113,9 +113,8 @@ class Contained:
             raise NoSandbox(str(error)) from None
         status, status_end = os.pipe()
         processors = os.sched_getaffinity(0)
-        os.sched_setaffinity(
-            0, sorted(processors)[-max(1, self._terms.cpus) :]
-        )  # whom podman begins has those of whoever begins podman
+        # Whom podman begins has those of whoever begins podman
+        os.sched_setaffinity(0, sorted(processors)[-max(1, self._terms.cpus) :])
         try:
             self._process = subprocess.Popen(  # noqa: S603 - what it runs is the point, and it runs in the sandbox
                 [program, *told], stdin=subprocess.PIPE, stdout=out, stderr=status_end, env=environment(), cwd="/", start_new_session=True,

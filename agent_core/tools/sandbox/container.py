@@ -99,9 +99,8 @@ def arguments(
         *("--tmpfs", f"/tmp:rw,nosuid,nodev,mode=1777,size={temporary_bytes(terms)}", "--shm-size", str(SHARED_MEMORY)),  # noqa: S108 - of the sandbox
         *("--oom-score-adj", "900", *ulimits(terms, user, hard)),
     ]  # fmt: skip
-    if (
-        podman
-    ):  # its processors are those of whoever begins it: where it may not count them, it may still be held to them
+    # Its processors are those of whoever begins it: where it may not count them, it may still be held to them
+    if podman:
         told += [
             "--http-proxy=false",
             "--read-only-tmpfs=false",

@@ -75,9 +75,8 @@ class Proxy:
                 writer.write(_answer(403, str(error)))
                 writer.write_eof()
                 async with asyncio.timeout(LEAVE_SECONDS):
-                    await reader.read(
-                        HEAD_BYTES
-                    )  # who closes over something unread resets the connection, and the answer is lost
+                    # Who closes over something unread resets the connection, and the answer is lost
+                    await reader.read(HEAD_BYTES)
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError):
             pass
         finally:

@@ -89,9 +89,8 @@ def read_terms(told: Mapping[str, Json]) -> ShellTerms:
         cpus=number("cpus"),
         hosts=words("hosts"),
         read=words("read"),
-        kind=SandboxKind(
-            str(told.get("kind") or SandboxKind.BUBBLEWRAP.value)
-        ),  # what older gateways wrote says nothing
+        # What older gateways wrote says nothing
+        kind=SandboxKind(str(told.get("kind") or SandboxKind.BUBBLEWRAP.value)),
         image=str(told.get("image") or ""),
     )
 

@@ -161,9 +161,8 @@ class ShellCommands:
         folder = self._folder / workspace.name / command
         if (known := self._live.get(folder)) is not None:
             if known.process is None and not await asyncio.to_thread((folder / BEGAN).exists):
-                known.process = await _watched_over(
-                    known
-                )  # the process that asked for it died before; two cannot begin it
+                # The process that asked for it died before; two cannot begin it
+                known.process = await _watched_over(known)
             return known
         record = await asyncio.to_thread(record_of, folder)
         new = record is None

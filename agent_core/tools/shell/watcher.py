@@ -213,9 +213,8 @@ class CommandWatch:
             try:
                 os.write(self._output, chunk[:room])
             except OSError:
-                self._written = (
-                    self._terms.output_bytes + 1
-                )  # there is no room on the disk: it ends as one that wrote too much
+                # There is no room on the disk: it ends as one that wrote too much
+                self._written = self._terms.output_bytes + 1
 
     def _last_words(self) -> None:
         until = time.monotonic() + LAST_WORDS_SECONDS

@@ -51,9 +51,8 @@ def read_skills(folder: Path) -> tuple[Sequence[FoundSkill], Sequence[Unusable]]
 def _text(folder: Path, file: str) -> str:
     if (folder / file).is_symlink():
         raise NoSkill(f"its {FILE} is a link that leads out of its folder")
-    handle = os.open(
-        folder / file, os.O_RDONLY | os.O_NONBLOCK
-    )  # a pipe that nobody writes to would be waited for without an end
+    # A pipe that nobody writes to would be waited for without an end
+    handle = os.open(folder / file, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise NoSkill(f"its {FILE} is no regular file")

@@ -166,7 +166,7 @@ class Wizard:
     def secret(self, section: str, key: str, question: str, present: SecretStr | None, *, needed: bool = True) -> str:
         """A secret: given, typed, or the one that is there already. Empty if there is to be none."""
         if value := self.value(section, key):
-            return value
+            return self._good(section, key, value)
         kept = present.get_secret_value() if present is not None else ""
         if not self.prompts.asks:
             if not kept and needed:
@@ -179,6 +179,13 @@ class Wizard:
                 return sendable(SecretStr(typed)).get_secret_value() if typed else ""
             except PydanticCustomError as error:
                 self.prompts.say(f"That {error.message()}.")
+
+    def _good(self, section: str, key: str, value: str) -> str:
+        """A secret that an option or the environment gives, if it can be sent. Raises `GivenUp`."""
+        try:
+            return sendable(SecretStr(value)).get_secret_value()
+        except PydanticCustomError as error:
+            raise GivenUp(f"{self.doc(section, key).env[-1]} {error.message()}; nothing was written.") from error
 
     def tried(self, attempt: Callable[[], T | None]) -> T | None:
         """Repeat `attempt` until its values are good, or the person gives up (it gives None). Raises `GivenUp`."""

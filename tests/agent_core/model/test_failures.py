@@ -89,10 +89,11 @@ def test_retry_after_is_read_in_every_form():
     [
         ({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, True),  # MiniMax
         ({"base_resp": {"status_code": 0, "status_msg": ""}}, False),
+        # Cloudflare
         (
             {"result": None, "success": False, "errors": [{"code": 10000, "message": "Authentication error"}]},
             True,
-        ),  # Cloudflare
+        ),
         ({"object": "error", "message": "it failed", "code": 400}, True),  # vLLM
         ({"code": "InvalidParameter", "message": "it failed", "request_id": "x"}, True),  # DashScope
         ({"code": 200, "message": "success"}, False),

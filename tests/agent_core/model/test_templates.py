@@ -155,9 +155,8 @@ def test_lists_are_no_lists_where_nothing_but_text_is_taken(words: str):
     assert form == TemplateForm(one_text=True)
     assert fitted(listed, form) == [{"role": "user", "content": "a\n\nb"}]
     assert learnt(form, fitted(listed, form), words) == form
-    assert (
-        learnt(AS_IT_IS, [{"role": "user", "content": PICTURE}], words) == AS_IT_IS
-    )  # it is the picture that is refused
+    # It is the picture that is refused
+    assert learnt(AS_IT_IS, [{"role": "user", "content": PICTURE}], words) == AS_IT_IS
 
 
 def test_roles_that_must_alternate_without_tools_mean_the_system_role():

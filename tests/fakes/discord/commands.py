@@ -90,10 +90,11 @@ def _read(form: Form) -> JsonObject:
         body[told] = form.raw(told)
     body["nsfw"] = bool(body["nsfw"])
     body["contexts"] = body["contexts"] or [0, 1, 2]
+    # What the app allows: both, if nobody has changed it
     body["integration_types"] = body["integration_types"] or [
         0,
         1,
-    ]  # what the app allows: both, if nobody has changed it
+    ]
     return body
 
 

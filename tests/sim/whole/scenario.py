@@ -203,9 +203,8 @@ def configured(folder: Path) -> tuple[Config, Paths]:
     }
     paths = find_paths(env, folder)
     config = load(paths.config_file, env).config
-    asks = config.tools.model_copy(
-        update={"approval": ("danger",)}
-    )  # a tool of the simulation's, which no file may name
+    # A tool of the simulation's, which no file may name
+    asks = config.tools.model_copy(update={"approval": ("danger",)})
     return config.model_copy(update={"tools": asks}), paths
 
 
