@@ -31,9 +31,20 @@ from agent_core.store.turns.rows import OpenTurn
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import IDLE_SECONDS, Keeper
-from gateway.setaside.takeup import BEHIND_SECONDS, LIMIT, MISTAKES, NOT_TAKEN, OURS_SECONDS, WINDOW, KnownItem, LeftItem, LeftKind
+from gateway.setaside.takeup import (
+    BEHIND_SECONDS,
+    LIMIT,
+    MISTAKES,
+    NOT_TAKEN,
+    OURS_SECONDS,
+    WINDOW,
+    KnownItem,
+    LeftItem,
+    LeftKind,
+)
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import Portion
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 ME, DEAD, LIVING = 2, 1, 3
@@ -575,7 +586,7 @@ async def test_a_chat_waits_for_a_suspected_part_no_longer_than_for_a_while(roun
     """A conversation that has no place yet keeps suspects back."""
     waits = said(5)
     rounds.stored.messages, rounds.stored.parts = [waits], [replace(part(1), suspicion=1)]
-    rounds.runner.slots.position = lambda _: 3
+    rounds.runner.slots.position = gives(3)
     rounds.queues.own(rounds.queues.at(waits.key), waits.session, 7)
     await rounds.round()
     assert rounds.portion.comes_first(rounds.stored.parts[0].surface)
