@@ -209,8 +209,8 @@ async def test_a_piece_without_an_end_is_blamed_on_the_address_only_where_it_is_
 ):
     async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD + begins)
-        for _ in range(18):
-            writer.write(b"x" * 2**20)
+        for piece in [b"x" * 2**20] * 18:
+            writer.write(piece)
             await writer.drain()
 
     async with upstream(peer) as call, asyncio.timeout(60):
