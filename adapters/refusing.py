@@ -6,6 +6,7 @@ import ssl
 
 import aiohttp
 
+from agent_core.failures.shortage import shortage
 from agent_core.text.tongue import clause
 
 NOT_UNDERSTOOD = clause("what {platform} answered could not be understood ({what})")
@@ -33,6 +34,8 @@ WITHOUT_ID = clause("the platform answered without the id of what it made")
 
 def broken(error: BaseException) -> str:
     """How a connection failed, by what aiohttp raised."""
+    if short := shortage(error):
+        return short
     match error:
         case aiohttp.ClientConnectorDNSError():
             return NO_NAME

@@ -25,6 +25,8 @@ class BreakCause(Worded):
     """The stream ended cleanly, but without a finish reason (or with one that the content contradicts)."""
     GARBAGE = "garbage", sentence("what came was no readable reply")
     """What came is no chat completion."""
+    BAD_PIECE = "bad_piece", sentence("a piece of the stream cannot be read: it is broken, or too long")
+    """What answers is a model, but something that it sent is no JSON, or has no end."""
     UNREADABLE_CALL = "unreadable_call", sentence("what came of it cannot be read")
     """The stream came to its end, and a tool call in it cannot be read, or is not there."""
     NO_CALL = "no_call", sentence("its end speaks of a tool call, and there is none")

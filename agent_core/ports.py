@@ -49,6 +49,36 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
 
 
+NEAR_MS = 1_000
+"""So far two clocks are kept together by what sets them; what is less is left as it is."""
+
+
+class CommonClock:
+    """The machine's clocks for those who share a database that has a clock of its own: their time of day is its. What one of them has stored, another
+    goes on with in the next second, and would take for old, or for still to come, by a clock that stands otherwise."""
+
+    __slots__ = ("_clock", "ahead", "monotonic")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.monotonic = clock.monotonic
+        self.ahead = 0
+        """Of the machine's, ms."""
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms() + self.ahead
+
+    def told(self, at_ms: int, passed_ms: int) -> bool:
+        """The database has said the time, within the last so many milliseconds. Whether there is another one than was thought."""
+        earliest = at_ms - self._clock.now_ms()
+        latest = earliest + passed_ms
+        if earliest - NEAR_MS <= self.ahead <= latest + NEAR_MS:
+            return False
+        alike = earliest - NEAR_MS <= 0 <= latest + NEAR_MS
+        self.ahead = 0 if alike else (earliest + latest) // 2
+        return True
+
+
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter is taken for a digit
 
 

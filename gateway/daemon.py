@@ -28,7 +28,7 @@ from agent_core.failures.exits import ExitCode
 from agent_core.limits.budgets import NANOS, Amount
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
-from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.ports import Clock, CommonClock, SystemClock, SystemIds
 from agent_core.records import dataclass
 from agent_core.settings import RULES, TurnSettings
 from agent_core.signals import Committed, ModelCalled, Signal, Signals, TurnClosed
@@ -167,7 +167,7 @@ async def serving(
     """
     stopping = stopping or Stopping()
     config = _prepared(config, paths)
-    ids = SystemIds(clock := clock or SystemClock())
+    ids = SystemIds(clock := _common(config, clock or SystemClock()))
     redactor, signals = set_redactor(redactor_of(config, os.environ)), Signals()
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
@@ -221,6 +221,15 @@ async def serving(
         await _tells_others(url, config, hub, store, chats, health, stack)
         stack.enter_context(health.serving())
         yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost, follow_ups)
+
+
+def _common(config: Config, clock: Clock) -> Clock:
+    """What a server stores for several machines, one after the other or at once, has the server's time."""
+    return (
+        CommonClock(clock)
+        if config.storage.url and not isinstance(parse_place(config.storage.url), SqlitePlace)
+        else clock
+    )
 
 
 def _keep(

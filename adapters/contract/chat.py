@@ -572,6 +572,9 @@ class ChatPort(Protocol):
         """The id of the part that was sent as `content` with `key`, if it is there; None also where nothing can be read back."""
         del address, content, key, since_ms
 
+    async def itself(self) -> None:
+        """Come back if the platform itself answers just now. Asked where nothing can be looked up, before a part is sent that may be there already."""
+
     def flow(self, content: Content, *, final: bool) -> Flow:
         """A part as a message that grows has it; unless it is `final`, what may go on is left open."""
         del content, final

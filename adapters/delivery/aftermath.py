@@ -9,8 +9,7 @@ Laws (tests/adapters/test_aftermath.py).
 1. A final part that is refused is there in another form, or has failed: its words are in the rows that come of it.
 2. An edit that is refused takes nothing away: the part is sent as a new message, and the old one goes when that is there.
 3. What cannot be understood in the answers is tried `MOST_UNREADABLE` times at most, what does not get to the platform `MOST_SHIELDED`
-   times; without means to find out, it is created
-   twice at most, the second time with a label.
+   times; without means to find out, it is created twice at most, the second time with a label, and not before the platform itself answers.
 4. What is read after a message that had to be sent anew is sent anew behind it: the order of an answer is that of its parts.
 
 How long a part that failed waits for its next try is counted within this process (`RetryPatience`). What is stored is a time of the wall clock, for
@@ -122,11 +121,11 @@ _WORDS = (ContentKind.TEXT, ContentKind.FILE, ContentKind.NOTICE)
 def _enough(part: Part, error: CallFailed, ability: Ability, *, creating: bool, instead: Instead) -> bool:
     """It was tried as often as makes sense: each try may have been done, or the file may go as text."""
     row = part.row
+    twice = creating and ability is Ability.NONE and row.labelled and error.fate is Fate.UNKNOWN
     if error.cause is Cause.UNREADABLE:
-        twice = creating and ability is Ability.NONE and row.labelled
         return twice or (row.attempt >= MOST_UNREADABLE and row.cause == error.words)
     if error.cause is Cause.SHIELDED:
-        return row.attempt >= MOST_SHIELDED
+        return twice or row.attempt >= MOST_SHIELDED
     upload = creating and part.content.kind is ContentKind.FILE and not row.gone
     return upload and row.attempt >= MOST_UPLOADS and bool(instead(part.content, Cause.FILE))
 

@@ -14,7 +14,7 @@ from yarl import URL
 from adapters.contract.chat import CommandDoc
 from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, ReconnectWebSocket, Route, discord
-from adapters.discord.port import LIMITED, TOO_MANY, Limited, body_code, body_seconds
+from adapters.discord.port import LIMITED, PAGE, TOO_MANY, Limited, body_code, body_seconds
 from adapters.discord.section import DiscordSection
 from agent_core.records import dataclass
 from agent_core.text.tongue import sentence, speak, speaking, spelled, translated
@@ -293,12 +293,15 @@ def _always_at(gateway: URL, connect: Callable[..., Awaitable[Any]]) -> Any:
 
 
 def limits() -> aiohttp.TraceConfig:
-    """Notes what a 429 says and the library does not hand on."""
+    """Notes what a 429 says and the library does not hand on, and that an answer is a page."""
 
     async def ended(_: object, call: SimpleNamespace, told: aiohttp.TraceRequestEndParams) -> None:
-        call.limited = told.response.status == TOO_MANY
+        status = told.response.status
+        call.limited = status == TOO_MANY
         if call.limited:
             LIMITED.set(Limited(told.response.headers.get("X-RateLimit-Scope", "")))
+        elif status < 300 and told.response.headers.get("Content-Type", "").startswith(PAGE):
+            LIMITED.set(Limited(page=status))
 
     async def read(_: object, call: SimpleNamespace, told: aiohttp.TraceResponseChunkReceivedParams) -> None:
         if call.limited:

@@ -17,6 +17,7 @@ from adapters.contract.intake import Whence
 from adapters.discord.beside import beside, quoted
 from adapters.discord.written import without_mention, written
 from agent_core.records import dataclass
+from agent_core.text.typed import as_command
 
 if TYPE_CHECKING:
     import discord
@@ -130,7 +131,7 @@ def read_message(
     if not (for_us or text or brought.words or brought.files):
         return None
     address, kind = address_of(message.channel, account)
-    found = _COMMAND.fullmatch(text)
+    found = _COMMAND.fullmatch(as_command(text))
     before = quoted(others) if others is not None else ""
     whole = "\n".join(piece for piece in (before, brought.words, text) if piece)
     cut = len(message.content) >= NEARLY_FULL

@@ -296,6 +296,7 @@ _TOO_LONG = "or fewer in length"
 CLOUDFLARE_SECONDS = 60.0
 """For a 429 that says no time: the shield before Discord, or another that stands between."""
 TOO_MANY = 429
+PAGE = "text/html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +309,8 @@ class Limited:
     """How long to wait by its body; 0: that does not say. The library reads it only beside a header `Via`, which a proxy may take away."""
     code: int = 0
     """Which of Discord's errors it is, by its body; 0: that does not say."""
+    page: int = 0
+    """It is none: a page came with this status of a success, of which the library makes a text."""
 
 
 NOT_LIMITED = Limited()
@@ -341,13 +344,22 @@ def failure(error: Exception, limited: Limited = NOT_LIMITED) -> CallFailed:
             return CallFailed(Fate.NOT_SENT, refusing.FAILED.format(platform=NAME, why=refusing.broken(error)))
         case aiohttp.ClientError() | OSError() | asyncio.TimeoutError():
             return CallFailed(Fate.UNKNOWN, refusing.FAILED.format(platform=NAME, why=refusing.broken(error)))
+        case _ if limited.page:
+            return _portal(limited.page)
         case _:
             words = refusing.NOT_UNDERSTOOD.format(platform=NAME, what=type(error).__name__)
             return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
 
 
+def _portal(status: int) -> CallFailed:
+    """A page with a success: Discord may have been asked all the same."""
+    return CallFailed(Fate.UNKNOWN, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
+
+
 def _misread(answer: object) -> CallFailed:
-    """Of a portal's page with a 200 the library makes a text."""
+    """Something else came than was asked for."""
+    if page := LIMITED.get().page:
+        return _portal(page)
     what = type(answer).__name__
     return CallFailed(Fate.UNKNOWN, refusing.NOT_UNDERSTOOD.format(platform=NAME, what=what), cause=Cause.UNREADABLE)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
+from unicodedata import normalize
 from urllib.parse import parse_qsl
 
 from adapters.contract.chat import (
@@ -21,6 +22,7 @@ from adapters.slack.beside import beside
 from adapters.slack.section import Direct
 from adapters.slack.written import mentioned, unescaped, with_names
 from agent_core.records import dataclass
+from agent_core.text.typed import as_command
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900
@@ -29,7 +31,8 @@ MOST_NAMES = 5
 """Of how many people whom a message mentions Slack is asked for the names before the message is taken in."""
 IN_THREAD, SLASH_COMMAND = "!", "/outspoken "
 """How commands begin: Slack has no slash commands in threads."""
-_COMMAND = re.compile(r"!([A-Za-z]{2,32})(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"[!/]([A-Za-z]{2,32})(?:\s+(.*))?", re.DOTALL)
+"""Slack takes each ``/`` for one of its own commands; one of another width, or behind a space, comes to us."""
 
 Table = dict[str, Any]
 
@@ -120,7 +123,7 @@ def read_message(
     if not (for_us or text or brought.words or brought.files):
         return None
     address, kind, root = place_of(inner, account, direct)
-    found, words = _COMMAND.fullmatch(text), late + "\n".join(filter(None, (brought.words, text)))
+    found, words = _COMMAND.fullmatch(as_command(text, "!/")), late + "\n".join(filter(None, (brought.words, text)))
     origin = ChatOrigin(
         address,
         kind,
@@ -150,14 +153,15 @@ def read_command(body: Table, account: str) -> ChatMessage:
     channel = str(body["channel_id"])
     kind = ChatKind.PRIVATE if channel.startswith("D") else ChatKind.GROUP
     typed = unescaped(str(body.get("text") or "")).strip()
-    name, _, words = typed.partition(" ")
+    name, *rest = typed.split(maxsplit=1) or [""]
+    name = normalize("NFKC", name)
     origin = ChatOrigin(
         ChatAddress(PLATFORM, account, channel), kind, ChatPerson(str(body["user_id"]), str(body.get("user_name")))
     )
     return ChatMessage(
         origin=origin,
         key=f"command:{body['trigger_id']}",
-        text=words.strip(),
+        text="".join(rest),
         command=(name[name.startswith(("/", IN_THREAD)) :] or "help").lower(),
         typed=typed,
         for_us=True,

@@ -123,6 +123,8 @@ def _not_itself(status: int) -> CallFailed:
         return CallFailed(Fate.REFUSED, refusing.TOO_LARGE.format(platform=NAME), cause=Cause.FILE)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return CallFailed(Fate.UNKNOWN, refusing.ANSWERED_WITH.format(platform=NAME, what=status))
+    if status < HTTPStatus.MULTIPLE_CHOICES:
+        return CallFailed(Fate.UNKNOWN, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
     return CallFailed(Fate.NOT_SENT, refusing.NOT_ITSELF.format(platform=NAME, what=status), cause=Cause.SHIELDED)
 
 

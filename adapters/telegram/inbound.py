@@ -5,6 +5,7 @@ Source: https://core.telegram.org/bots/api#update. Offsets of entities are UTF-1
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias, cast
 
 from adapters.contract.chat import (
@@ -22,12 +23,15 @@ from adapters.telegram.written import as_markdown, written
 from agent_core.jsonvalue import Json
 from agent_core.records import dataclass
 from agent_core.rules.taint import QUOTED
+from agent_core.text.typed import as_command
 
 PLATFORM = "telegram"
 QUOTE_CHARS = 500
 NEARLY_FULL = 3_800
 """A text at least so long (characters) was probably cut: clients cut at 4 096 UTF-16 units, some at the last space before."""
 MIGRATES = ("migrate_to_chat_id", "migrate_from_chat_id")
+_WIDE = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@(\w{1,64}))?(?:\s+(.*))?", re.DOTALL)
+"""A command in other letters, or with another slash, than the plain ones, which alone Telegram marks as one."""
 Table: TypeAlias = dict[str, Json]
 
 
@@ -200,6 +204,12 @@ def _addressed(text: str, entities: Json, me: Me) -> _Addressed:
         mentioned = mentioned or (
             entity["type"] == "text_mention" and str(table(entity.get("user")).get("id")) == me.id
         )
+    meant = as_command(whole)
+    wide = _WIDE.fullmatch(meant) if meant != whole else None
+    if wide is not None:
+        name, target, rest = wide[1].lower(), wide[2] or "", (wide[3] or "").strip()
+        ours = target.lower() in ("", me.username.lower())
+        return _Addressed(rest, name, for_us=mentioned or (bool(target) and ours), for_others=not ours)
     if mentioned and whole.lower().startswith(f"@{me.username}".lower()):
         whole = whole[len(me.username) + 1 :].lstrip(" ,:")
     return _Addressed(whole, for_us=mentioned)

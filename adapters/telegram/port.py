@@ -178,6 +178,9 @@ class TelegramPort(ChatPort):
             return await asyncio.to_thread(_lying_here, Path(path), limit_bytes)
         return await self._files.fetched(f"{base}{quote(path)}", limit_bytes)
 
+    async def itself(self) -> None:
+        await self.asked(self._bot.get_me())
+
     async def answer_press(self, query: str) -> None:
         """Tell Telegram that the press of a button was seen."""
         await self.asked(self._bot.answer_callback_query(query))

@@ -61,7 +61,8 @@ DEFAULT_PAUSE_SECONDS = 30.0
 
 
 class NotItself(TelegramError):
-    """Whoever answered, it was not Telegram: each of its answers is an object with ``ok`` (https://core.telegram.org/bots/api#making-requests)."""
+    """Whoever answered, it was not Telegram: each of its answers is an object with ``ok`` (https://core.telegram.org/bots/api#making-requests). What is
+    told with a success is a page."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"HTTP {status}")
@@ -165,6 +166,8 @@ class Wire(BaseRequest):
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
         """An answer; raises `TelegramError` for anything else. The library logs all of what it cannot read, page by page."""
         answer = _read(payload)
+        if answer is None and payload.lstrip()[:1] == b"<":
+            raise NotItself(HTTPStatus.OK)
         if answer is None:
             raise TelegramError("Invalid server response")
         return answer

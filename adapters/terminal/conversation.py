@@ -27,6 +27,7 @@ from adapters.terminal.screen import draw, typed
 from agent_core.jsonvalue import Json
 from agent_core.text.shown import plain, shortened
 from agent_core.text.tongue import sentence, speak, spelled, spoken_now
+from agent_core.text.typed import as_command
 
 LEAVE = ("/quit", sentence("leave (or Ctrl-D)"))
 HELP = (
@@ -316,7 +317,8 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
     leaves = False
     while True:
         try:
-            words = (await lines.next()).strip()
+            typed = (await lines.next()).strip()
+            words = as_command(typed)
         except KeyboardInterrupt:
             if leaves:
                 return 0
@@ -346,7 +348,7 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
             case _ if _COMMAND.fullmatch(words):
                 _aside(spelled(speak("There is no command {command}. {/help} lists them.", command=words)))
             case _:
-                await talk.say(words)
+                await talk.say(typed)
 
 
 def _fresh() -> str:

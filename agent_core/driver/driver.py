@@ -434,7 +434,9 @@ class TurnDriver:
             case NoSuchTool():
                 nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
                 why = f" {checked.why}" if checked.why else ""
-                text = f"There is no tool called {effect.name!r}.{why}{nearest} The tools are: {', '.join(self._caller.offered(self.turn))}."
+                offered = ", ".join(self._caller.offered(self.turn))
+                there = f"The tools are: {offered}." if offered else "There are none now: answer without."
+                text = f"There is no tool called {effect.name!r}.{why}{nearest} {there}"
                 refusal = Refusal.UNKNOWN_TOOL
             case ArgumentsUnreadable():
                 text = f"The arguments of {effect.name} cannot be used: {checked.complaint} The call was not executed."

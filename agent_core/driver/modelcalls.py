@@ -69,6 +69,7 @@ DOUBTFUL = frozenset(
         BreakCause.DROPPED,
         BreakCause.ENDED_EARLY,
         BreakCause.GARBAGE,
+        BreakCause.BAD_PIECE,
         BreakCause.UNREADABLE_CALL,
         BreakCause.ERROR_IN_STREAM,
         BreakCause.SERVER_ERROR,

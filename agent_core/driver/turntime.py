@@ -1,7 +1,8 @@
 """The time of day as a turn counts it.
 
 Law: nothing of a turn lasts less than nothing, and it ends after it began, whoever runs it. Whoever goes on with a turn counts on from the last that its
-journal tells, if their clock is behind that: the clock of another gateway has written it. Where theirs is ahead, the turn seems to have stood for longer.
+journal tells, if their clock is behind that: it was set back, or the clock of another machine has written it. Where it is ahead, the turn seems to have stood for longer.
+Gateways that can take turns from each other have one time of day: that of their database (`agent_core.ports.CommonClock`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from agent_core.causes import BreakCause, cause_words, said_words, status_words
-from agent_core.failures import notices
+from agent_core.failures import notices, shortage
 from agent_core.failures.errors import ProtocolError
 from agent_core.failures.notices import AGAIN, CONTINUE, RETRY, UNFINISHED, WHY, Action, ExitClass, NotStarted, say
 from agent_core.limits.spend import Spend, opens_words, spent_words
@@ -589,7 +589,7 @@ class ProviderDown(Doubted):
         waited = self.told(", {seconds} s in all") if self.seconds else ""
         what = speak("The model is not available: {why}{spent}{waited}.", why=self.why(), spent=self.spent, waited=waited)  # fmt: skip
         look = speak("If this goes on, whoever runs this gateway has to look at the model's address.")
-        advice = say(self.later, look if self.cause in _OUT_OF_REACH else "")
+        advice = say(self.later, look if self.cause in _OUT_OF_REACH and self.detail not in shortage.SHORTAGES else "")
         return say(what, self.left_out, self.work, self.cut, notices.BY_OPERATOR if self.cause in _NO_TLS else advice)
 
     def offers(self) -> tuple[Action, ...]:

@@ -201,6 +201,14 @@ class NotStarted(Worded):
         ),
     )
     """A mistake of ours."""
+    SHORT = (
+        "short",
+        sentence(
+            "Your message was received, but could not be worked on: {detail}. Nothing was done; send it again in some minutes. "
+            "If this goes on, tell whoever runs the gateway."
+        ),
+    )
+    """The machine had none left of something (`agent_core.failures.shortage`); `detail` says of what."""
     NO_MODEL = (
         "no_model",
         sentence("Your message was not answered: no model that may answer it is there. {by_operator}"),

@@ -297,7 +297,14 @@ def _filtered_midway(turn: Standing, at: int) -> Decisions:
 
 
 _CUTS = frozenset(
-    {BreakCause.ENDED_EARLY, BreakCause.DROPPED, BreakCause.STALLED, BreakCause.ERROR_IN_STREAM, BreakCause.GARBAGE}
+    {
+        BreakCause.ENDED_EARLY,
+        BreakCause.DROPPED,
+        BreakCause.STALLED,
+        BreakCause.ERROR_IN_STREAM,
+        BreakCause.GARBAGE,
+        BreakCause.BAD_PIECE,
+    }
 )
 
 

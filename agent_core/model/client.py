@@ -415,6 +415,7 @@ class _Call:
         "_made",
         "_reader",
         "_redactor",
+        "_repeated",
         "_request",
         "_sink",
         "_steady",
@@ -449,6 +450,8 @@ class _Call:
         self.refusal: ProviderRefusal | None = None
         self._began = clock.monotonic()
         self._life = self._began
+        self._repeated = self._began
+        """When something came last that was no life."""
         self.any_content = False
         self._toolless = bool(request.tools) and without_tools(request.manners)
         """That it was asked without the tools on offer has yet to be said."""
@@ -499,8 +502,9 @@ class _Call:
             return self._rejected(refused.status, refused.body, refused.headers)
         except TransportBroke as error:
             return self._lost(error) if self.answered else self._unreachable(error)
-        except SseTooLarge:
-            return self.broke(BreakCause.GARBAGE, detail="a single event of the stream was larger than is sensible")
+        except SseTooLarge as large:
+            cause = BreakCause.BAD_PIECE if large.data or self._reader.recognised else BreakCause.GARBAGE
+            return self._lost_for(cause, "a single event of the stream was larger than is sensible")
         except ValueError as error:  # what could be read of it makes no sense
             return self.broke(BreakCause.GARBAGE, detail=type(error).__name__)
         finally:
@@ -568,6 +572,8 @@ class _Call:
         """Pass on what came in one piece from the socket; move the deadline if there was content in it. `finished`: the reason had come before."""
         grown, self._made = self._reader.made.size > self._made, self._reader.made.size
         if not (self._heard(events) or grown) or (finished and not self._reader.belied):
+            if events:
+                self._repeated = self._clock.monotonic()
             return
         self._life = self._clock.monotonic()
         if self._blank is None and self._reader.holds_blank:
@@ -617,7 +623,7 @@ class _Call:
         while (piece := await answer.next()) is not None:
             data += piece
             if len(data) > LIMIT_BYTES:
-                raise SseTooLarge(LIMIT_BYTES)
+                raise SseTooLarge(LIMIT_BYTES, data=False)
         body, lines = decoded(bytes(data)), data.split(b"\n")
         if body is not None:
             self._heard(self._reader.whole(body, self._clock.now_ms()))
@@ -638,7 +644,8 @@ class _Call:
         if reader.error is not None and not self._was_over:
             return self._error_in_stream()
         if reader.bad_chunk and not self._was_over:
-            return self._lost_for(BreakCause.GARBAGE, "a chunk of the stream was no readable JSON")
+            cause = BreakCause.BAD_PIECE if reader.recognised else BreakCause.GARBAGE
+            return self._lost_for(cause, "a chunk of the stream was no readable JSON")
         if self._listening.looping:
             return self._looped()
         if reader.chars > REPLY_CHARS:
@@ -703,13 +710,17 @@ class _Call:
     # ------------------------------------------------------------------ what went wrong
 
     def _silent(self) -> Ending:
-        """A limit passed without anything new. What was only said again by then is as good as nothing."""
+        """A limit passed without anything new. What was only said again by then is as good as nothing, and is told as what it is if it went on."""
+        half = (self._life + self._clock.monotonic()) / 2
+        repeating = self.any_content and self._listening.repeating and self._repeated >= half
         self._rest()
         if self._reader.finish_reason and not self._reader.belied:  # only the trailing usage chunk did not come
             return self._finished(self._reader.finish_reason)
         if gap := self._listening.gap():
             self._sink([gap])
         self._listening.dropped()
+        if repeating:
+            return self.broke(BreakCause.REPEATING)
         return self.broke(BreakCause.STALLED if self.any_content else BreakCause.NO_CONTENT)
 
     def _error_in_stream(self) -> CallBroke:

@@ -20,6 +20,7 @@ from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
 from agent_core.causes import BreakCause
+from agent_core.failures.shortage import shortage
 from agent_core.text.patterns import late
 from agent_core.text.tongue import clause
 
@@ -119,6 +120,8 @@ def _one(error: BaseException) -> tuple[BreakCause, str] | None:
             return BreakCause.UNKNOWN_NAME, ""
         case ConnectionRefusedError():
             return BreakCause.CONNECTION_REFUSED, ""
+        case OSError() | MemoryError() if short := shortage(error):
+            return BreakCause.UNREACHABLE, short
         case OSError() if error.errno in _NO_WAY:
             return BreakCause.UNREACHABLE, NO_WAY
         case OSError() if "Multiple exceptions" in (text := _text(error)) and _REFUSED.search(text):

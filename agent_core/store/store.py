@@ -19,7 +19,7 @@ from typing import assert_never
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from agent_core.ports import Clock, Ids
+from agent_core.ports import Clock, CommonClock, Ids
 from agent_core.records import dataclass
 from agent_core.store.apikeys.access import ApiKeys
 from agent_core.store.batch import usual
@@ -252,16 +252,18 @@ async def open_store(
 
     `serves` is for gateways; a command may look into a database of PostgreSQL beside them. `waits` is asked while another has it that does not
     share it, and nothing of the database is touched before that one is gone. Raises CannotOpen or one of its kinds: AlreadyRunning,
-    DatabaseTooNew, NotOurDatabase.
+    DatabaseTooNew, NotOurDatabase. A `CommonClock` has the server's time from here on, where there is a server.
     """
     place = parse_place(url_or_path)
-    arrival = upkeep.Arrival(ids.new("n"), clock.now_ms(), version)
     async with AsyncExitStack() as stack:
         match place:
             case SqlitePlace():
+                arrival = upkeep.Arrival(ids.new("n"), clock.now_ms(), version)
                 store = await _open_sqlite(stack, place, arrival, clock, waits)
             case PostgresPlace():
-                ownership = await stack.enter_async_context(pulse(place, serves=serves, waits=waits))
+                common = clock if isinstance(clock, CommonClock) else None
+                ownership = await stack.enter_async_context(pulse(place, serves=serves, waits=waits, common=common))
+                arrival = upkeep.Arrival(ids.new("n"), clock.now_ms(), version)
                 store = await _open_postgres(stack, place, arrival, clock, ownership, alone=serves is Serves.ALONE)
             case _:
                 assert_never(place)

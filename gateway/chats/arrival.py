@@ -25,6 +25,7 @@ from adapters.contract.base import FromChat, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Content, ContentKind, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
+from agent_core.failures.shortage import NO_DISK
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock
 from agent_core.store.inbox.rows import InboxRow
@@ -92,7 +93,7 @@ def _origin(origin: ChatOrigin) -> ChatOrigin:
 
 OURS_SECONDS, LOOK_SECONDS = 10.0, 0.1
 """So long it may stay unknown whether a connection is still ours, and so often that is looked at."""
-WHY_FULL = sentence("the disk of the gateway is full")
+WHY_FULL = NO_DISK
 WHY_DAMAGED = sentence("the storage of the gateway is damaged")
 WHY_AWAY = sentence("the storage of the gateway does not answer")
 AGAIN_SECONDS = 600.0

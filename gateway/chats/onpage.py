@@ -14,6 +14,7 @@ from adapters.contract.chat import CommandDoc
 from agent_core.records import dataclass
 from agent_core.store.store import StorageUnavailable
 from agent_core.text.tongue import speak, speaking, spelled
+from agent_core.text.typed import as_command
 from gateway.chats.commandintake import CommandIntake
 from gateway.commands.carrying import Request
 from gateway.commands.registry import COMMANDS, TYPED
@@ -49,7 +50,7 @@ class CommandsOnPage:
             return [PageMenuLine(one.name, spelled(speak(one.words))) for one in shown]
 
     def named(self, text: str) -> tuple[str, str]:
-        found = _COMMAND.fullmatch(text.strip())
+        found = _COMMAND.fullmatch(as_command(text.strip()))
         name = found[1].lower() if found is not None else ""
         return (name, (found[2] or "").strip()) if found is not None and name in TYPED and name != PRESSED else ("", "")
 

@@ -113,14 +113,16 @@ class ChatVoice:
         if isinstance(inbound, FromChat):
             self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
 
-    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping) -> None:
+    async def not_run(
+        self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping, detail: str = ""
+    ) -> None:
         if not isinstance(inbound, FromChat):
             await drop(())
             return
         kind = FORGOT if why is NotStarted.FORGOTTEN else "inbox"
         address, words = inbound.chat.address, self._outbox.words
         with speaking(await self._languages.as_known(inbound, owner.session)):
-            said = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
+            said = speak(PUT_ASIDE) if why is NotStarted.QUARANTINED else f"⚠️ {why.said(detail=detail)}"
             content = Content(ContentKind.ASIDE, Styled(said), reply_to=inbound.chat.reply_to)
             await words.say_with(address, owner, f"{kind}:{inbox_id}", [content], drop)
         words.take_back(address, queue_origin(inbox_id))

@@ -13,14 +13,14 @@ import structlog
 from adapters.contract.base import FromApi, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, Content, ContentKind
 from adapters.contract.notaccepted import NotAccepted
-from adapters.text.styled import Styled
+from adapters.text.styled import Styled, units
 from agent_core.ports import Clock
 from agent_core.records import dataclass
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
-from agent_core.text.tongue import begin_speaking, command, known_sentence, speak
+from agent_core.text.tongue import begin_speaking, command, known_sentence, number, speak
 from gateway.commands.registry import CommandSpec
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner
@@ -33,6 +33,8 @@ log = structlog.get_logger("chat")
 PATIENCE_SECONDS = 60.0
 LEAVE = "leave"
 """How `/new` is carried out where another chat's conversation goes on."""
+PIECE_UNITS, MOST_PIECES = 3_800, 10
+"""How much of what a command says is in a message, and in how many."""
 ANEW = 5
 """How often a command is carried out anew because a schedule changed while it was."""
 
@@ -80,6 +82,23 @@ class CommandReply:
     """What is shown instead of `words`."""
     schedules: tuple[ScheduleRow, ...] = ()
     """Schedules that it makes or changes."""
+
+
+def said_in(words: str) -> Sequence[Styled]:
+    """What a command says, in as many messages as that takes; what is too much for some says so at its end. Pure."""
+    whole = Styled(words)
+    if units(words) <= PIECE_UNITS:
+        return (whole,)
+    from adapters.text.split import split  # seldom is so much said
+
+    pieces = split(whole, PIECE_UNITS)
+    if len(pieces) <= MOST_PIECES:
+        return pieces
+    left, last = sum(len(one.text) for one in pieces[MOST_PIECES:]), pieces[MOST_PIECES - 1].text
+    cut = speak(
+        "{before} […{count} characters are left out here…] {behind}", before=last, count=number(left), behind=""
+    )
+    return (*pieces[: MOST_PIECES - 1], Styled(cut.rstrip()))
 
 
 Handler = Callable[[Request], Awaitable[CommandReply]]
@@ -196,10 +215,8 @@ class ChatCommands:
         """Store what a command says and changes. False if a schedule of it is another by now: carry it out anew."""
         origin = f"inbox:{request.inbox_id}"
         reply_to = request.origin.reply_to if request.command.name != "press" else request.origin.root
-        words = known_sentence(reply.words[:3_800])
-        contents = [*reply.contents] or (
-            [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
-        )
+        said = said_in(known_sentence(reply.words)) if reply.words else ()
+        contents = [*reply.contents] or [Content(ContentKind.ASIDE, one, reply_to=reply_to) for one in said]
         rows = self._parts(request, origin, contents)
         for address, told in reply.elsewhere:
             content = Content(ContentKind.ASIDE, Styled(told))

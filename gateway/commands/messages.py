@@ -224,10 +224,8 @@ class Messages:
         if accepted.duplicate:
             return
         log.info("chat.refused", account=inbound.account, reason=why.reason, inbox=accepted.inbox_id)
-        if why.person is not None:
-            await self._members.put(why.person)
-        if why.words:
-            await self._say(inbound, accepted, why.words)
+        if words := await self._members.noted(inbound.chat, why):
+            await self._say(inbound, accepted, words)
 
     async def _say(self, inbound: FromChat, accepted: Accepted, words: str, what: str = "inbox") -> None:
         """Say something about a stored message, where it came from."""

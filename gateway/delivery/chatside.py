@@ -47,7 +47,9 @@ class ChatSide(Restoring, Protocol):
         """The turn of a message has begun: nothing says any more that it waits."""
         ...
 
-    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping) -> None:
+    async def not_run(
+        self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping, detail: str = ""
+    ) -> None:
         """A message will not be run; who wrote it is told why, in the commit of `drop`. Raises what that raises, and then nobody is told."""
         ...
 
@@ -88,7 +90,9 @@ class NoChats:
     def begun(self, inbound: Inbound, inbox_id: int) -> None:
         pass
 
-    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping) -> None:
+    async def not_run(
+        self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted, drop: Dropping, detail: str = ""
+    ) -> None:
         await drop(())
 
     async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:

@@ -116,6 +116,8 @@ class Sender:
             return
         sent = sent_by(step, self._port.ability, calls.traits)
         try:
+            if step.repeated and self._port.ability is Ability.NONE:
+                await self._itself()
             found = await self._find(part, now) if step.look_up else None
             if found is None and part.row.gone:
                 await ledger.keep(removed(ledger.current(part), self._clock.now_ms()))
@@ -144,6 +146,17 @@ class Sender:
             log.info(
                 "delivery.settled", chat=ledger.surface, origin=part.row.origin, part=part.row.key, found=found is not None
             )  # fmt: skip
+
+    async def _itself(self) -> None:
+        """What may be there already, and nobody can tell, is sent once more alone: not to a proxy that answers in the platform's place. Raises
+        `CallFailed`, and then it has not been sent."""
+        try:
+            await self._calls.ask(self._port.itself())
+        except CallFailed as error:
+            if error.fate is not Fate.UNKNOWN:
+                raise
+            shielded = error.cause in (Cause.SHIELDED, Cause.UNREADABLE)
+            raise CallFailed(Fate.NOT_SENT, error.words, cause=Cause.SHIELDED if shielded else error.cause) from error
 
     async def _find(self, part: Part, now: int) -> str | None:
         """The id of a part that may be there already, if it is; what is another part's, which says the same, is none."""

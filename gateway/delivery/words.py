@@ -22,6 +22,8 @@ from gateway.delivery.surfaces import Surfaces
 log = structlog.get_logger("delivery")
 
 UNSTORED_SECONDS = 20.0
+CLOSED_SECONDS = 300.0
+"""So long it is waited for a chat that may not be written to just now: nobody else tells it there."""
 UNSTORED_MOST = 10
 """So many chats are told at once that nothing can be stored; those who look ahead do so every second."""
 
@@ -118,9 +120,16 @@ class UnstoredWords:
     async def _say(self, address: ChatAddress, content: Content, unsaid: Callable[[], None] | None) -> None:
         name = address.text()
         try:
-            async with asyncio.timeout(UNSTORED_SECONDS):
+            async with asyncio.timeout(CLOSED_SECONDS):
                 while wait := self._gates.waits(address)[Urgency.FINAL]:  # noqa: ASYNC110 - it says how long
                     await asyncio.sleep(wait / 1000)
+        except TimeoutError:
+            log.warning("delivery.outage_not_told", chat=name, error="nothing may be said there for too long")
+            if unsaid is not None:
+                unsaid()
+            return
+        try:
+            async with asyncio.timeout(UNSTORED_SECONDS):
                 self._gates.passed(address)
                 port = self._accounts.of(address).port
                 said = spelled_content(content, port.traits(address).commands)

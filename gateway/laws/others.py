@@ -9,6 +9,7 @@ from itertools import pairwise, product
 from adapters.contract.base import FromChat
 from adapters.contract.contents import decode
 from adapters.platforms import platform_of
+from agent_core.failures.shortage import SHORTAGES
 from agent_core.limits.budgets import Amount
 from agent_core.limits.spend import Measure
 from agent_core.messages import words_of
@@ -44,7 +45,7 @@ from gateway.schedule.schedules import TASK, UnreadablePlan
 from gateway.schedule.times import BadTime, Once
 from gateway.setaside.takeup import SET_ASIDE
 
-MUST_BE_TOLD = (NOT_OPENED, NO_MODEL, SET_ASIDE)
+MUST_BE_TOLD = (NOT_OPENED, NO_MODEL, SET_ASIDE, *SHORTAGES)
 """Why messages are given up by the gateway itself, and not because somebody wanted it."""
 _COUNTED = {Measure.TOKENS: "tokens", Measure.MONEY: "billionths of the currency"}
 QUARTER_MS = 15 * 60_000

@@ -57,6 +57,8 @@ class MemberRefused:
     """What is told; empty: nothing."""
     person: PersonRow | None = None
     """What is noted of the person."""
+    known: PersonRow | None = None
+    """As what they were known then."""
     later_ms: int = 0
     """It is kept, and run in so many milliseconds; 0: it is not."""
 
@@ -165,7 +167,7 @@ class Members:
             self._pending = {who: until for who, until in self._pending.items() if until > now}
             rules, pending = self._rules[account].access, sum(where == account for where, _ in self._pending)
             told = refuse(person, account, origin.kind, rules, known, pending, now, self._ids.seed())
-            return MemberRefused("not allowed to talk", told.words, told.row)
+            return MemberRefused("not allowed to talk", told.words, told.row, known)
         if free:
             return None
         steady = round(self._clock.monotonic() * 1000)
@@ -209,6 +211,18 @@ class Members:
         while len(self._recent) >= KNOWN_RECENT:
             del self._recent[next(iter(self._recent))]
         self._recent[account, person] = recent
+
+    async def noted(self, origin: ChatOrigin, refused: MemberRefused) -> str:
+        """Store what is noted of whose message was refused; what they are told. Whoever was decided about meanwhile stays so."""
+        row = refused.person
+        if row is None:
+            return refused.words
+        if self._people.get((row.account, row.person)) == refused.known:
+            await self.put(row)
+            return refused.words
+        if self.standing_of(origin) is PersonStanding.STRANGER:
+            return ""
+        return speak("You were let in just as this came, so it was not taken. Please send it again.")
 
     async def put(self, row: PersonRow) -> None:
         """Store what is known of a person."""

@@ -247,6 +247,7 @@ class Keeper:
         for queue in self._queues.blocked():
             if (LeftKind.SESSION, queue.session) not in self._open.known:
                 self._runner.unblock(queue)
+        self._portion.left = self._open.to_come()
         self._looked = epochs
         goes_on = self._pass_parts(there.parts, items)
         early = began - self._began < EARLY_SECONDS

@@ -48,6 +48,7 @@ from agent_core.turn.events import ReplyFinished, TurnOpened
 from gateway.limits.whose import author_of, folder_name
 from gateway.queues import inbox
 from gateway.queues.queue import SessionQueue, Waiting
+from gateway.retention.underway import BeingForgotten
 
 log = structlog.get_logger("gateway")
 K = TypeVar("K")
@@ -168,11 +169,15 @@ class Forgetting:
     """Has the other gateways hear that there is a job: one of them does it, and each stops what it runs for them."""
     alone: bool = False
     """No gateway runs: the file may be written anew however long that takes."""
+    underway: BeingForgotten = field(default_factory=BeingForgotten)
+    """Whoever of them writes again is answered when what they said before is gone."""
     last: ForgettingResult | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     _heard: asyncio.Event = field(default_factory=asyncio.Event)
     _in_hand: set[str] = field(default_factory=set[str])
+    _gone: set[str] = field(default_factory=set[str])
+    """Those in hand of which nothing is left that a turn could be told."""
 
     async def run(self) -> None:
         """End what earlier processes left, and what is begun."""
@@ -194,9 +199,12 @@ class Forgetting:
             await self._heard.wait()
             self._heard.clear()
             try:
-                for job in await self.store.forgotten.jobs():
-                    if job.done_at is None and job.conversation is None:
-                        await self.quiet(job)
+                jobs = [
+                    job for job in await self.store.forgotten.jobs() if job.done_at is None and job.conversation is None
+                ]
+                self.underway.are({job.forget: job.who for job in jobs if job.forget not in self._gone})
+                for job in jobs:
+                    await self.quiet(job)
                 await self.quiet(NOBODY)
             except StorageUnavailable as error:
                 log.warning("forget.not_done", error=str(error))
@@ -215,7 +223,13 @@ class Forgetting:
         page = {("web", person) for account, person in joined if account == "api"}
         accounts = tuple(sorted({*joined, *page}))
         job = ForgettingJob(self.ids.new("f"), accounts, self.clock.now_ms(), None)
-        await self.store.keeping.remove(steps.begin(job))
+        self.underway.begins(job.forget, job.who)  # in the moment up to which it goes
+        try:
+            await self.store.keeping.remove(steps.begin(job))
+        except BaseException:
+            self.underway.ends(job.forget)
+            raise
+        self.underway.stored(job.forget)
         self.wake()
         self.elsewhere()
         words = f"Forgets {', '.join('/'.join(one) for one in accounts)}."
@@ -260,9 +274,15 @@ class Forgetting:
                 done = await self._finish_conversation(job, *job.conversation)
             else:
                 async with self._lock:
+                    self.underway.begins(job.forget, job.who)
                     done = self.last = await self._finish(job)
         finally:
             self._in_hand.discard(job.forget)
+            if job.conversation is None:
+                self.underway.ends(job.forget)
+                self._heard.set()
+                self.elsewhere()
+        self._gone.discard(job.forget)
         log.info("forget.done", forget=job.forget, turns=done.turns, messages=done.messages)
         return done
 
@@ -317,6 +337,8 @@ class Forgetting:
                 folders += await self._folder(folder_name(f"{account}/{person}"))
         await self.store.keeping.remove(steps.remove_the_rest(job.who))
         await self._quiet(job)
+        self._gone.add(job.forget)
+        self.underway.ends(job.forget)
         rewritten = await self.store.keeping.scrub(QUICK_BYTES if not self.alone else None)
         await self._blank_names(job)
         await self.store.keeping.remove(steps.end(job, self.clock.now_ms()))

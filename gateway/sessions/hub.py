@@ -143,6 +143,7 @@ class Hub:
         quiet = Quiet(self.queues, self.stopping.forget, self.queues.pasts.clear)
         places = self._settings.workspaces, self._settings.spool, self._settings.printed
         made = Forgetting(self._store, self._clock, ids, *places, quiet)
+        made.underway = self.opener.forgotten
         made.elsewhere, self.portion.words[FORGET] = lambda: self.portion.tell(FORGET), made.wake
         return made
 

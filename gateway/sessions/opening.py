@@ -24,6 +24,7 @@ from agent_core.driver.work import unheard
 from agent_core.failures.known import Known
 from agent_core.failures.leftout import LeftOut, looked_at
 from agent_core.failures.notices import NotStarted
+from agent_core.failures.shortage import shortage
 from agent_core.jsonvalue import Json
 from agent_core.judging.compaction import SYSTEM, system_of
 from agent_core.learning.incidents import IncidentRules
@@ -64,6 +65,7 @@ from gateway.queues.loglines import log_started
 from gateway.queues.prefs import Prefs, prefs_of
 from gateway.queues.queue import SessionQueue, Waiting, naming_files
 from gateway.retention import upkeep
+from gateway.retention.underway import BeingForgotten
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.consents import ConsentBook, shared_asker
 from gateway.sessions.containment import ToolPolicy, foreign_at_first
@@ -285,6 +287,7 @@ class TurnOpener:
     standings: Standings
     consents: ConsentBook
     instructions: OwnInstructions
+    forgotten: BeingForgotten = field(default_factory=BeingForgotten)
 
     async def open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
@@ -319,6 +322,10 @@ class TurnOpener:
             if isinstance(error, Conflict) and await self._dropped_meanwhile(queue, messages):
                 return None
             withdrawn = [message for message in messages if message not in queue.waiting]
+            if not withdrawn and (short := shortage(error)):
+                log.warning("turn.not_opened", session=queue.session, inbox=messages[0].inbox_id, error=short)
+                await self._give_up(queue, messages, short, NotStarted.SHORT)
+                return None
             if not withdrawn:
                 log.exception("turn.not_opened", session=queue.session, error=type(error).__name__)
             await self._give_up(queue, withdrawn or messages, NOT_OPENED, NotStarted.NOT_OPENED)
@@ -335,6 +342,8 @@ class TurnOpener:
     ) -> PreparedTurn:
         """A turn that answers these messages, not open yet. Nothing follows from it if it never is."""
         first = messages[0].inbound
+        if self.forgotten.jobs:
+            await self.forgotten.over(first)
         if self.settings.tools_settled is not None:
             await self.settings.tools_settled()
         if not first.stateless:
@@ -384,7 +393,7 @@ class TurnOpener:
         for message in messages:
             drop = dropping(self.store, message.inbox_id, reason, owner)
             with suppress(Conflict):  # its turn has begun
-                await self.chats.not_run(message.inbound, message.inbox_id, owner, told, drop)
+                await self.chats.not_run(message.inbound, message.inbox_id, owner, told, drop, reason)
                 if queue.recent_loaded and queue.key.startswith(f"{PAGE}/"):
                     queue.recent.append(unrun_sight(message, reason))
             if message in queue.waiting:  # still: what could not be stored waits on

@@ -13,6 +13,7 @@ from adapters.contract.base import Ended, FromApi, MessageState, Queued, Showing
 from agent_core.failures.errors import UnreadableJournal
 from agent_core.failures.exits import InternalError, NeverStarted
 from agent_core.failures.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
+from agent_core.failures.shortage import SHORTAGES
 from agent_core.journal.rows import fold
 from agent_core.machine.turn import Turn
 from agent_core.ports import Clock
@@ -78,6 +79,7 @@ NOT_STARTED = {
     NOT_OPENED: NotStarted.NOT_OPENED,
     NO_MODEL: NotStarted.NO_MODEL,
     NOT_READ: NotStarted.QUARANTINED,
+    **dict.fromkeys(SHORTAGES, NotStarted.SHORT),
 }
 """By the reason for which a message was dropped."""
 KNOWN = frozenset({NotStarted.WITHDRAWN, NotStarted.FORGOTTEN})

@@ -35,6 +35,8 @@ OURS_SECONDS = 3.0
 """What belongs to this very process may only just be changing hands within it: it must have been seen for so long."""
 LATE_SECONDS = 30.0
 """What stays unclaimed for longer is named."""
+BEHIND_SECONDS = 25.0
+"""So long at most what is new in a chat waits for a part under suspicion that was wanted before it: within half a minute whoever waits there sees a sign."""
 MISTAKES = 7
 """So often a mistake of ours may keep something from being taken up, within a minute: then it is set aside, and its person waits no longer."""
 
@@ -111,6 +113,12 @@ class KnownItem:
     def hopeless(self) -> bool:
         """It is not tried again."""
         return (self.item.died and self.item.suspicion >= LIMIT) or self.mistakes >= MISTAKES
+
+    def holds_back(self, now: float) -> bool:
+        """What comes behind it waits: it is still to be taken up. A suspect is when nothing else is young, which is soon as a rule; after a while it is
+        passed. What could not be had holds up nothing."""
+        waits = self.taken_at is None and not (self.tries or self.item.ours)
+        return waits and (not self.suspect or now - self.since < BEHIND_SECONDS)
 
     def young(self, now: float) -> bool:
         """It was taken up, and it is not known yet what comes of it."""

@@ -94,13 +94,12 @@ class Unclaimed:
         self.known[known.item.key] = replace(known, taken_at=self._clock.monotonic())
 
     def to_come(self) -> frozenset[str]:
-        """The chats in which parts are to be taken up that nothing speaks against."""
+        """The chats in which nothing new is shown yet, because parts are to be taken up there that were wanted before it."""
+        now = self._clock.monotonic()
         return frozenset(
             left.surface
             for key, one in self.known.items()
-            if isinstance(left := self.left[key], LeftPart)
-            and one.taken_at is None
-            and not (one.suspect or one.tries or one.item.ours)
+            if isinstance(left := self.left[key], LeftPart) and one.holds_back(now)
         )
 
     def only_waits(self, item: LeftItem) -> bool:

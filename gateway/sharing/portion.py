@@ -210,7 +210,7 @@ class Portion:
         self.looked: Mapping[str, int] = {}
         """The slices in which what others have left has come in, and under which epochs we had them then."""
         self.left: Collection[str] = ()
-        """Chats in which parts are to be taken up that nothing speaks against."""
+        """Chats in which parts are to be taken up that come before what is new there."""
         self.tell: Says = _nobody_hears
         """Has all others hear a word; see `gateway.several.together`."""
         self.afar = FarWatchers(self._say)

@@ -318,6 +318,20 @@ def test_what_cannot_be_understood_has_a_bound_of_tries(ability: Ability) -> Non
     assert part.row.cause == UNREADABLE.words
 
 
+@pytest.mark.parametrize("ability", list(Ability))
+def test_what_a_page_answers_may_have_been_made_and_is_made_twice_at_most_where_nobody_can_tell(
+    ability: Ability,
+) -> None:
+    _, part = part_of(content("x"))
+    page = CallFailed(Fate.UNKNOWN, "a proxy answered", cause=Cause.SHIELDED)
+    tries = 0
+    while part.open:
+        part = begun(part, 0, repeated=tries > 0)
+        tries += 1
+        (part,) = failed(part, page, ability, creating=True, now=1, share=0)
+    assert tries == (2 if ability is Ability.NONE else MOST_SHIELDED)
+
+
 @pytest.mark.parametrize("creating", [True, False])
 def test_what_a_firewall_takes_amiss_is_not_tried_for_ever_and_never_labelled(creating: bool) -> None:
     _, part = part_of(content("x"))

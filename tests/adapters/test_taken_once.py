@@ -131,6 +131,29 @@ async def test_of_two_that_go_on_at_once_one_goes_a_way_of_its_own() -> None:
         assert sessions.count(SESSION) == 1
 
 
+async def test_what_was_read_while_another_request_was_stored_there_is_read_again() -> None:
+    gateway = Kept()
+    may, reads, plain = asyncio.Event(), list[int](), gateway.response
+
+    async def response(session: str, number: int) -> KeptResponse:
+        reads.append(number)
+        first, kept = len(reads) == 1, replace(await plain(session, number), latest=not gateway.taken)
+        if first:
+            await may.wait()
+        return kept
+
+    cast("Any", gateway).response = response
+    async with serving(gateway) as served, asyncio.timeout(20):
+        late = asyncio.create_task(served.ask(GOES_ON, path="/v1/responses"))
+        while not reads:
+            await asyncio.sleep(0.01)
+        await served.ask(GOES_ON, path="/v1/responses")
+        may.set()
+        await late
+        assert [one.session == SESSION for one in gateway.taken] == [True, False]
+        assert len(reads) == 3
+
+
 async def test_nobody_goes_on_from_what_another_key_has_asked() -> None:
     gateway = Kept()
     gateway.whose = replace(gateway.whose, key="somebody", own_history=(), response=None)

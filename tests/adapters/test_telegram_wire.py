@@ -138,6 +138,17 @@ async def test_what_has_no_form_of_telegrams_is_no_answer_of_telegrams(
     assert "<html>" not in error.value.words + caplog.text
 
 
+async def test_a_page_with_a_success_is_told_from_an_answer_that_makes_no_sense() -> None:
+    async with telegram(lambda _: [answer(200, b" \n" + PAGE)]) as (port, _):
+        with pytest.raises(CallFailed) as error:
+            await port.create(CHAT, SAID, "k")
+    assert (error.value.fate, error.value.cause) == (Fate.UNKNOWN, Cause.SHIELDED)
+    async with telegram(lambda _: [answer(200, b"nonsense")]) as (port, _):
+        with pytest.raises(CallFailed) as error:
+            await port.create(CHAT, SAID, "k")
+    assert (error.value.fate, error.value.cause) == (Fate.UNKNOWN, Cause.UNREADABLE)
+
+
 @pytest.mark.parametrize("pause", ["3", [3], {"a": 1}, -5, 1e300, 10**12, True, None])
 async def test_a_429_is_a_pause_whatever_it_names(pause: object) -> None:
     refused = {"ok": False, "description": "Too Many Requests", "parameters": {"retry_after": pause}}

@@ -47,6 +47,7 @@ from agent_core.turn.events import (
     ToolStarted,
     Verdict,
 )
+from agent_core.turn.state import ToolItem
 from agent_core.turn.view import BubbleKind
 from tests.agent_core.test_closer import PART, end_of
 from tests.agent_core.test_closer import World as Chat
@@ -619,3 +620,17 @@ async def test_a_driver_that_many_words_of_people_wait_for_misses_nothing_that_i
     run.driver.put(lambda at: StopRequested(at=at))
     async with asyncio.timeout(10):
         assert (await running).code is ExitCode.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("offered", "words"), [(("send",), "The tools are: send."), ((), "There are none now: answer without.")]
+)
+async def test_a_model_that_asks_for_a_tool_that_is_not_there_is_told_what_there_is(
+    offered: tuple[str, ...], words: str
+) -> None:
+    run = Run()
+    run.tool = "nonsense"
+    cast("Any", run.driver)._caller.offered = gives(offered)
+    await run.driver.run()
+    (told,) = [item.text for item in run.driver.turn.items if isinstance(item, ToolItem)]
+    assert told.endswith(words)

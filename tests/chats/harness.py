@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +31,14 @@ START_SECONDS = 120.0
 """How long a process may take to be up: imports take their time where many others work."""
 HOWEVER_LATE_MS = 10**13
 """A test that ends does not wait for what would come."""
+
+
+class Left(Enum):
+    """What a test leaves behind in the database."""
+
+    LAWFUL = auto()
+    DAMAGED = auto()
+    """Somebody has changed rows in it on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +222,21 @@ async def quiet(harness: Harness, place: Any, seconds: float = 0.7) -> None:
 
 
 @asynccontextmanager
-async def running(harness: Scene, *, lawful: bool = True, **more: str) -> AsyncGenerator[Serving]:
+async def running(harness: Scene, left: Left = Left.LAWFUL, /, **more: str) -> AsyncGenerator[Serving]:
     """The gateway in this process, connected, with the platform and the scripted model. What it leaves behind breaks no law, unless somebody
     damages it on purpose."""
-    async with starting(harness, lawful=lawful, **more) as up:
+    async with starting(harness, left, **more) as up:
         await harness.ready()
         yield up
 
 
 @asynccontextmanager
-async def starting(harness: Scene, *, lawful: bool = True, **more: str) -> AsyncGenerator[Serving]:
+async def starting(harness: Scene, left: Left = Left.LAWFUL, /, **more: str) -> AsyncGenerator[Serving]:
     """The same, where the connection may never come."""
     clock: Clock | None = getattr(harness, "clock", None)
     async with served(harness.folder, environment(harness, **more), clock) as up:
         yield up
-    if lawful:
+    if left is Left.LAWFUL:
         now = clock.now_ms() if clock is not None else 0
         found = await breaches(elsewhere.database_of(harness.folder), late_ms=HOWEVER_LATE_MS, now=now)
         assert not found, "\n".join(one.what for one in found)

@@ -98,3 +98,24 @@ async def test_a_turn_that_comes_to_a_clock_behind_lasts_no_less_than_nothing(
     at = [at for kind, at in kinds if kind != "TakenOver"]
     assert max(at) - min(at) < 60_000
     assert "TakenOver" in dict(kinds)
+
+
+@pytest.mark.parametrize("by", [-3 * HOUR, 3 * HOUR])
+async def test_a_turn_goes_on_at_a_machine_whose_clock_stands_otherwise(
+    telegram: TelegramHarness, postgres: str, by: int
+) -> None:
+    """It ended as interrupted, because its time seemed to be up."""
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    clock = telegram.clock = SetClock()
+    place = {"OUTSPOKEN_STORAGE__URL": postgres}
+    async with running(telegram, OUTSPOKEN_SERVER__DRAIN_SECONDS="1", **place):
+        telegram.say(chat, ada, "hold on")
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
+    clock.by = by
+    telegram.model.release()
+    with capture_logs() as logs:
+        async with running(telegram, **place):
+            await answer(telegram, chat, "on end", 30)
+    (ended,) = [line for line in logs if line["event"] == "turn.ended"]
+    assert (ended["exit"], ended["seconds"] < 60) == ("answered", True)

@@ -16,7 +16,7 @@ from adapters.contract.chat import ChatMessage
 from adapters.telegram.inbound import Me, Moved, Pressed, read_update
 from gateway.chats.arrival import Arrivals
 from tests import elsewhere
-from tests.chats.harness import answer, quiet, running, status, status_until, texts
+from tests.chats.harness import answer, process, quiet, running, status, status_until, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.common import Answer
 from tests.fakes.telegram import Pause, conflict, refusal
@@ -449,3 +449,35 @@ async def test_a_person_is_spoken_to_in_their_language(telegram: TelegramHarness
     async with running(telegram):  # another process, the same choice
         telegram.say(chat, ada, "/undo")
         await telegram.until(lambda: "Il n’y a rien à retirer." in texts(telegram, chat))
+
+
+async def test_an_answer_that_was_under_way_at_two_deaths_comes_before_what_is_said_next(
+    telegram: TelegramHarness,
+) -> None:
+    """It is under suspicion then, and taken up behind everything else; what is new in its chat waits for it."""
+    ada, bo = telegram.person("Ada"), telegram.person("Bo")
+    chat, other = telegram.private(ada), telegram.private(bo)
+    telegram.fake.faults.always("sendMessage", Answer(503, b"<html>away</html>", "text/html"))
+
+    def suspicions(of: str) -> list[int]:
+        return [
+            row[0] for row in elsewhere.rows(telegram.folder, f"SELECT suspicion FROM {of} ORDER BY suspicion DESC")
+        ]
+
+    telegram.say(other, bo, "hold on")
+    telegram.say(chat, ada, "say first")
+    query = "SELECT 1 FROM deliveries WHERE final = 1 AND failures > 0"
+    async with process(telegram) as up:
+        await telegram.until(lambda: bool(elsewhere.rows(telegram.folder, query)), 30)
+        await up.kill()
+    async with process(telegram) as up:
+        await telegram.until(lambda: any(suspicions("deliveries")) and any(suspicions("turns")), 30)
+        await up.kill()
+    telegram.fake.faults.clear()
+    telegram.say(chat, ada, "say second")
+    async with process(telegram):
+        await answer(telegram, chat, "second", 60)
+        said = [one for one in texts(telegram, chat) if "first" in one or "second" in one]
+        assert ["first" in one for one in said] == [True, False], said
+        telegram.model.release()
+        await answer(telegram, other, "on end", 60)

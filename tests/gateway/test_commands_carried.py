@@ -16,7 +16,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, StorageUnavailable
 from gateway.commands import carrying
-from gateway.commands.carrying import ANEW, ChatCommands, CommandReply, Request
+from gateway.commands.carrying import ANEW, MOST_PIECES, PIECE_UNITS, ChatCommands, CommandReply, Request
 from gateway.commands.registry import BY_NAME
 from gateway.delivery.owners import Owner
 from tests.store.support import FakeClock
@@ -237,3 +237,15 @@ async def test_whoever_changes_a_conversation_does_it_alone_whenever_the_next_on
     commands: Any = alone.__self__
     gc.collect()
     assert not len(commands._turns), "nothing is kept of who came once"
+
+
+async def test_what_is_too_long_for_one_message_comes_in_several_and_what_is_cut_says_so() -> None:
+    lines = [f"{number}. something that is remembered here" for number in range(300)]
+    kept = Kept(CommandReply("\n".join(lines)))
+    await kept.carry_out()
+    assert all(len(words) <= PIECE_UNITS for _, words in kept.said)
+    assert "\n".join(words for _, words in kept.said).split("\n") == lines, "nothing is left out"
+    kept = Kept(CommandReply("\n".join(lines * 10)))
+    await kept.carry_out()
+    assert len(kept.said) == MOST_PIECES
+    assert "characters are left out here" in kept.said[-1][1]

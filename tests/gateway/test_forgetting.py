@@ -194,6 +194,29 @@ async def test_who_writes_again_at_once_is_answered_and_that_is_kept(tmp_path: P
         assert found_in(tmp_path, CANARY) == []
 
 
+async def test_who_writes_while_they_are_forgotten_is_told_nothing_of_what_they_said_before(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def listens(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+        told.append(str(messages))
+        await echo(messages, response, request)
+
+    async with gateway(tmp_path, listens) as rig:
+        for number in range(3):
+            await said(rig, from_chat(rig, f"{CANARY} {number}", "4711", "4711"))
+        await said(rig, from_chat(rig, OTHER, "8080", "8080"))
+        told.clear()
+        await rig.hub.forgetting.begin((ACCOUNT, "4711"), "a test")
+        await asyncio.sleep(0.002)  # it is later by the clock
+        tickets = [await rig.hub.accept(from_chat(rig, "new words", one, one)) for one in ("4711", "8080")]
+        for ticket in tickets:
+            await rig.end(ticket)
+        mine = [one for one in told if OTHER not in one]
+        assert mine
+        assert not [one for one in told if CANARY in one]
+        assert [OTHER in one for one in told].count(True) == 1, "others are answered as ever"
+
+
 async def test_whoever_comes_after_a_kill_ends_it(tmp_path: Path) -> None:
     async with gateway(tmp_path, echo) as rig:
         await everything_of(rig, "4711", "4711", CANARY, tmp_path)

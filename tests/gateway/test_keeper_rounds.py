@@ -31,9 +31,20 @@ from agent_core.store.turns.rows import OpenTurn
 from gateway.queues import inbox
 from gateway.queues.queues import Queues
 from gateway.recovery.keeper import IDLE_SECONDS, Keeper
-from gateway.setaside.takeup import LIMIT, MISTAKES, NOT_TAKEN, OURS_SECONDS, WINDOW, KnownItem, LeftItem, LeftKind
+from gateway.setaside.takeup import (
+    BEHIND_SECONDS,
+    LIMIT,
+    MISTAKES,
+    NOT_TAKEN,
+    OURS_SECONDS,
+    WINDOW,
+    KnownItem,
+    LeftItem,
+    LeftKind,
+)
 from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import Portion
+from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
 
 ME, DEAD, LIVING = 2, 1, 3
@@ -560,9 +571,28 @@ async def test_chats_wait_for_those_of_their_parts_that_are_taken_up_in_the_next
     await rounds.round()
     assert not rounds.portion.comes_first(left[0].surface)
     assert rounds.portion.comes_first(left[most].surface)
-    assert not rounds.portion.comes_first(left[-1].surface), "it may be what ends the process"
+    assert rounds.portion.comes_first(left[-1].surface), "also for one that may be what ends the process"
+    rounds.parts.known |= set(rounds.parts.taken)
     await rounds.round(2_000)
     assert not rounds.portion.comes_first(left[most].surface)
+    assert rounds.portion.comes_first(left[-1].surface), "that comes when nothing else is young"
+    rounds.parts.known |= set(rounds.parts.taken)
+    await rounds.round(2_000)
+    assert rounds.parts.taken[-1] == left[-1].origin
+    assert not rounds.portion.comes_first(left[-1].surface)
+
+
+async def test_a_chat_waits_for_a_suspected_part_no_longer_than_for_a_while(rounds: Rounds) -> None:
+    """A conversation that has no place yet keeps suspects back."""
+    waits = said(5)
+    rounds.stored.messages, rounds.stored.parts = [waits], [replace(part(1), suspicion=1)]
+    rounds.runner.slots.position = gives(3)
+    rounds.queues.own(rounds.queues.at(waits.key), waits.session, 7)
+    await rounds.round()
+    assert rounds.portion.comes_first(rounds.stored.parts[0].surface)
+    await rounds.rounds(round(BEHIND_SECONDS) // 2 + 1)
+    assert rounds.parts.taken == []
+    assert not rounds.portion.comes_first(rounds.stored.parts[0].surface)
 
 
 async def test_what_cannot_even_be_stored_as_taken_up_holds_up_no_other_and_is_set_aside(rounds: Rounds) -> None:

@@ -234,3 +234,23 @@ async def test_what_another_gateway_has_stored_of_who_is_parted_is_cut_off_here_
         assert [row.place for row in cut] == ([HERE.text()] if how in ("shut out", "taken out") else [])
         assert [row.continues for row in cut] == [THERE.text()] * len(cut), "what they were in"
         assert members.directory.session_of(HERE, origin) == (THERE if how == "nothing" else HERE)
+
+
+@pytest.mark.parametrize("decided", [PersonState.APPROVED, PersonState.REVOKED])
+async def test_whoever_is_decided_about_while_a_message_of_theirs_is_refused_stays_so(decided: PersonState) -> None:
+    clock, stored = FakeClock(), list[PersonState]()
+    members = members_of(clock, [], open_to_all=False)
+
+    async def put(row: PersonRow) -> None:
+        stored.append(row.state)
+
+    cast("Any", members)._store = SimpleNamespace(people=SimpleNamespace(put=put))
+    message = said("k")
+    refused = members.refusal(message, free=False)
+    assert refused is not None
+    assert refused.person is not None
+    await members.put(replace(refused.person, state=decided))  # while it is stored that the message was refused
+    told = await members.noted(message.chat, refused)
+    assert stored == [decided], "it was taken back by what was noted of the message"
+    assert ("let in" in told) == (decided is PersonState.APPROVED)
+    assert (members.refusal(said("k2"), free=False) is None) == (decided is PersonState.APPROVED)

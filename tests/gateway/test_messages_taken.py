@@ -75,7 +75,7 @@ class Door:
         stopping = SimpleNamespace(stop_message=self.stop_message, withdraw=self.withdraw)
         outbox = SimpleNamespace(words=SimpleNamespace(say=self.say))
         self.messages = Messages(
-            cast("Any", accepting), cast("Any", stopping), cast("Any", SimpleNamespace(put=self.person, rules_of=gives(None))),
+            cast("Any", accepting), cast("Any", stopping), cast("Any", SimpleNamespace(noted=self.noted, rules_of=gives(None))),
             cast("Any", outbox), None, cast("Any", store), FakeClock(), cast("Any", SimpleNamespace(as_known=self.language)),
         )  # fmt: skip
         self.messages.open(cast("Any", SimpleNamespace(take=self.held)))
@@ -110,8 +110,10 @@ class Door:
     async def say(self, _address: object, _owner: object, origin: str, content: Any) -> None:
         self.did.append(("said", origin, content.body.text[:12]))
 
-    async def person(self, one: PersonRow) -> None:
-        self.did.append(("noted", one.person))
+    async def noted(self, _origin: object, one: MemberRefused) -> str:
+        if one.person is not None:
+            self.did.append(("noted", one.person.person))
+        return one.words
 
     async def moved(self, *where: str) -> None:
         self.did.append(("moved", *where))

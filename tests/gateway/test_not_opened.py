@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,6 +13,7 @@ from structlog.testing import capture_logs
 from adapters.contract.chat import ChatAddress
 from adapters.contract.contents import decode
 from agent_core.failures.notices import NotStarted
+from agent_core.failures.shortage import NO_DISK, NO_FILES, NO_MEMORY
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable
 from agent_core.text.tongue import speaking
@@ -28,6 +30,11 @@ from tests.agent_core.turns import gives
 from tests.gateway.test_accepting import in_chat
 from tests.gateway.test_sender import CHAT, Chat, chat
 from tests.gateway.test_slots import message
+
+
+def because(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
 
 
 class World:
@@ -98,6 +105,15 @@ async def test_what_is_another_gateways_by_now_waits_there_and_not_here(error: E
         (NoWay("no model"), NO_MODEL, NotStarted.NO_MODEL),
         (Conflict("odd"), NOT_OPENED, NotStarted.NOT_OPENED),
         (ZeroDivisionError("ours"), NOT_OPENED, NotStarted.NOT_OPENED),
+        (OSError(errno.EMFILE, "Too many open files"), NO_FILES, NotStarted.SHORT),
+        (OSError(errno.ENOSPC, "No space left on device"), NO_DISK, NotStarted.SHORT),
+        (
+            because(ValueError("odd"), OSError(errno.ENFILE, "Too many open files in system")),
+            NO_FILES,
+            NotStarted.SHORT,
+        ),
+        (ExceptionGroup("two", [ValueError("odd"), MemoryError()]), NO_MEMORY, NotStarted.SHORT),
+        (OSError(errno.EACCES, "Permission denied"), NOT_OPENED, NotStarted.NOT_OPENED),
     ],
 )
 async def test_what_cannot_be_opened_is_given_up_with_its_reason_and_what_is_behind_it_waits(

@@ -153,6 +153,9 @@ class Port(ChatPort):
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         raise NotImplementedError
 
+    async def itself(self) -> None:
+        await self._call("itself", "")
+
     async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:
         self.since = since_ms
         self.sought.append(content.body.text)
@@ -808,3 +811,31 @@ async def test_what_a_chat_did_not_take_is_missed_there_once_and_by_the_first_of
     for _ in range(2):
         await troubles.back(ledger, ME)
     assert [row.origin for row in rows] == ["t1!failed.b.0"]
+
+
+async def test_what_may_be_there_and_cannot_be_looked_up_is_sent_once_more_when_the_platform_itself_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A proxy's page with a success, three times in a row: the message was given up at the second one."""
+    monkeypatch.setattr(aftermath, "DELIVERY", Retry(0.01))
+    page = fails(Fate.UNKNOWN, Cause.SHIELDED)
+    async with chat(Ability.NONE) as one:
+        one.port.does = [page, page, page]
+        one.wants("t1", "hello")
+        row = await one.shows("t1")
+        assert [what for what, _, _ in one.port.calls] == ["create", "itself", "itself", "itself", "create"]
+        assert row.labelled, "it may be there twice, and says so"
+
+
+async def test_what_a_proxy_answers_each_time_is_made_twice_at_most_where_nobody_can_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aftermath, "DELIVERY", Retry(0.01))
+    page = fails(Fate.UNKNOWN, Cause.SHIELDED)
+    async with chat(Ability.NONE) as one:
+        one.port.does = [page, cast("Any", _nothing), page]
+        one.wants("t1", "hello")
+        await one.until(lambda: "t1" in one.paper.rows and one.paper.rows["t1"].state is DeliveryState.FAILED)
+        assert [what for what, _, _ in one.port.calls][:3] == ["create", "itself", "create"]
+        await asyncio.sleep(0.1)
+        assert len([said for _, said, _ in one.port.calls if "hello" in said]) == 2

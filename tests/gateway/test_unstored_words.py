@@ -12,6 +12,7 @@ import pytest
 from adapters.contract.chat import CallFailed, ChatAddress, Content, ContentKind, Fate, Traits
 from adapters.contract.pacing import Urgency
 from adapters.text.styled import Styled
+from gateway.delivery import words
 from gateway.delivery.words import UNSTORED_MOST, UnstoredWords
 from tests.agent_core.turns import gives
 from tests.store.support import FakeClock
@@ -113,3 +114,21 @@ async def test_where_a_platform_wants_a_pause_only_what_is_said_once_waits_for_i
     assert not world.say("4")
     assert not world.say("5", account="another"), "nobody is there who could say it"
     await world.over()
+
+
+async def test_a_chat_that_may_not_be_written_to_is_waited_for_and_whoever_may_say_it_later_is_told_that_it_was_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(words, "UNSTORED_SECONDS", 0.05)
+    world = World()
+    world.wait = 100
+    assert world.say("2", again=False)
+    await asyncio.sleep(0.15)
+    world.wait = 0
+    await world.over()
+    assert world.said == ["2"]
+    monkeypatch.setattr(words, "CLOSED_SECONDS", 0.05)
+    assert world.say("3")
+    world.wait = 10_000
+    await world.over()
+    assert (world.said, world.unsaid) == (["2"], ["3"])

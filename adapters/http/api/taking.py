@@ -11,7 +11,7 @@ from time import monotonic
 
 from aiohttp import web
 
-from adapters.contract.base import Gateway, SessionKey, Ticket
+from adapters.contract.base import Gateway, KeptResponse, SessionKey, Ticket
 from adapters.contract.callers import Caller
 from adapters.contract.notaccepted import NotAccepted
 from adapters.http.api.asked import ApiRequest, KnownItems, Referring
@@ -186,6 +186,8 @@ class Taking:
     retries: Retries = field(default_factory=Retries)
     continued: set[SessionKey] = field(default_factory=set[SessionKey])
     """Sessions for which a request is being stored that goes on there."""
+    looking: dict[object, set[SessionKey]] = field(default_factory=dict[object, set[SessionKey]])
+    """For each request that is being looked for its place: in which sessions others were stored meanwhile."""
     narrow: Narrow = field(default_factory=Narrow)
 
     async def take(self, request: web.Request, endpoint: ApiEndpoint, request_id: str) -> Taken | Problem:
@@ -237,6 +239,8 @@ class Taking:
                 self.retries.answered(served)
             if isinstance(placed, ApiRequest) and placed.place is not None:
                 self.continued.discard(placed.place)
+                for passed in self.looking.values():
+                    passed.add(placed.place)
 
     async def _served(self, asked: ApiRequest, key: str, *, retry: bool) -> Served:
         """The request as one that is served, under the key of that which it joins, if it joins one."""
@@ -258,7 +262,7 @@ class Taking:
         begins with what was said until then."""
         if asked.before is None:
             return asked
-        kept = await self.gateway.response(*asked.before)
+        kept = await self._before(*asked.before)
         if kept is None or not asked_by(kept.inbound, asked.caller):
             return Problem(400, NO_RESPONSE, param="previous_response_id", code="previous_response_not_found")
         session = kept.inbound.session
@@ -277,6 +281,20 @@ class Taking:
             words = "The previous response has not ended, and something else waits for it already. Ask again when it has ended."
             return Problem(409, words, param="previous_response_id", code="response_in_progress")
         return replace(asked, history=(*told, *asked.history))
+
+    async def _before(self, session: str, inbox_id: int) -> KeptResponse | None:
+        """The response that a request goes on from, as it stands now: of one in whose session another request was stored while it was read nobody knows
+        whether it is the latest."""
+        mine = object()
+        passed = self.looking[mine] = set[SessionKey]()
+        try:
+            while True:
+                kept = await self.gateway.response(session, inbox_id)
+                if kept is None or kept.inbound.session not in passed:
+                    return kept
+                passed.clear()
+        finally:
+            del self.looking[mine]
 
     async def _read(self, request: web.Request, endpoint: ApiEndpoint, body: bytes) -> ApiRequest | Problem:
         """The request, with what it refers to."""

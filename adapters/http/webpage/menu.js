@@ -15,9 +15,12 @@ export function offer(commands) {
   known = commands ?? [];
 }
 
+/** A text as it is meant that begins with a slash: keyboards for Chinese, Japanese and Korean write ／ｓｔｏｐ. @param {string} text */
+export const asCommand = (text) => text.replace(/^[/／]\S{0,80}/, (word) => word.normalize("NFKC"));
+
 /** The text is another now. */
 export function typed() {
-  const found = /^\/([a-z]*)$/i.exec($("text").value);
+  const found = /^\/([a-z]*)$/i.exec(asCommand($("text").value));
   const before = shown[at]?.name;
   shown = found ? known.filter((one) => one.name.startsWith(found[1].toLowerCase())) : [];
   at = Math.max(0, shown.findIndex((one) => one.name === before));
@@ -53,7 +56,7 @@ export function key(event) {
   if (step) at = (at + step + shown.length) % shown.length;
   else if (event.key === "Escape") shown = [];
   else if (event.key === "Tab") take(shown[at]);
-  else if (event.key === "Enter" && `/${shown[at].name}` !== $("text").value) take(shown[at]);
+  else if (event.key === "Enter" && `/${shown[at].name}` !== asCommand($("text").value)) take(shown[at]);
   else return false;
   event.preventDefault();
   event.stopPropagation();

@@ -581,7 +581,7 @@ $("composer").addEventListener("submit", (/** @type {Event} */ event) => {
   const turn = editing;
   $("text").value = "";
   typed();
-  const [first, ...rest] = words.split(/\s+/);
+  const [first, ...rest] = menu.asCommand(words).split(/\s+/);
   if (first === "/new" && !files.any()) { begun(); if (rest.length) speak(words.slice(first.length).trim()); return; }
   if (["/model", "/agent"].includes(first) && rest.length === 1) choose(rest[0]);
   if (turn) doing.redo(turn, words);

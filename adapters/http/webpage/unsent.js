@@ -27,7 +27,7 @@ export function next(now, theirs) {
   for (const message of unsent()) {
     if (message.accepted) continue;
     if (theirs.has(message.id)) { held.add(message.session); continue; }
-    if (held.has(message.session) && !message.text.startsWith("/")) continue;
+    if (held.has(message.session) && !/^[/／]/.test(message.text)) continue;
     if ((message.until ?? 0) <= now) return message;
     held.add(message.session);
   }

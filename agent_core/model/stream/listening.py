@@ -32,6 +32,12 @@ class Listening:
     def looping(self) -> bool:
         return self._text.looping or self._reasoning.looping or self._calls.looping
 
+    @property
+    def repeating(self) -> bool:
+        """What came last was said before, and waits for how it goes on."""
+        channels = (self._text, self._reasoning, self._calls)
+        return bool(self._held) and any(each.period > 0 for each in channels)
+
     def ended_in_loop(self) -> bool:
         """An output limit has cut the reply, and what it cut was a repetition."""
         return any(each.ended_in_loop() for each in (self._text, self._reasoning, self._calls))

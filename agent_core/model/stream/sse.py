@@ -38,11 +38,13 @@ _IGNORED_FIELDS = frozenset({b"id", b"retry"})
 class SseTooLarge(Exception):
     """One event, or one line, is longer than the reader may hold."""
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, *, data: bool = True) -> None:
         super().__init__(
             f"the model's stream sent one event of more than {limit_bytes} bytes; the call must be given up"
         )
         self.limit_bytes = limit_bytes
+        self.data = data
+        """What is too long is data of an event; else it is a line of whatever else this address serves."""
 
 
 class SseEvent(NamedTuple):
@@ -119,7 +121,7 @@ class SseReader:
         if b"\n" not in data and b"\r" not in data:
             self._keep(data)
             if self._too_large:
-                raise SseTooLarge(self._limit_bytes)
+                raise SseTooLarge(self._limit_bytes, data=b"".join(self._line[:5]).startswith(b"data:"))
             return []
         if self._line:
             data = b"".join((*self._line, data))

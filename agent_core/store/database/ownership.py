@@ -38,6 +38,7 @@ import structlog
 from sqlalchemy import ARRAY, BigInteger, Connection, CursorResult, Float, TextClause, bindparam, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from agent_core.ports import CommonClock
 from agent_core.records import dataclass
 from agent_core.retry import PULSE_AGAIN
 from agent_core.store.database.lines import postgres_engine
@@ -293,7 +294,8 @@ _END_OLD = text(
 _BACKEND = text(
     "SELECT state <> 'active' OR wait_event = 'ClientRead', state_change FROM pg_stat_activity WHERE pid = :pid"
 )
-_PING = text("SELECT 1")
+_PING = text("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+"""That it answers is what is asked; what it says is what time it is there."""
 LIVES = text(
     "nodes.taken_by IS NULL AND nodes.node IN (SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
     "AND classid = :class AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
@@ -325,8 +327,12 @@ _STOPPED = text(
 class PulseLock:
     """`Ownership` on PostgreSQL. Made by `pulse`."""
 
-    def __init__(self, place: PostgresPlace, engine: AsyncEngine, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, place: PostgresPlace, engine: AsyncEngine, clock: Callable[[], float], common: CommonClock | None = None
+    ) -> None:
         self.lost = asyncio.Event()
+        self.common = common
+        """Is told what time it is at the server."""
         self.way = Way(place.shown)
         self.way.witness = self._backend
         self.resumed = 0
@@ -420,6 +426,16 @@ class PulseLock:
             raise ServerAway("there is no connection")
         return await self._conn.execute(query, values)
 
+    async def ping(self) -> float:
+        """Ask something trivial; when it was asked."""
+        asked = self._clock()
+        said = int((await self._ask(_PING)).scalar_one())
+        common, passed = self.common, self._clock() - asked
+        if common is not None and common.told(said, round(passed * 1000)):
+            seconds = round(common.ahead / 1000, 1)
+            (log.warning if seconds else log.info)("storage.clock_differs", database=self._place.shown, seconds=seconds)
+        return asked
+
     async def _backend(self, pid: int) -> Backend | None:
         async with self._using:
             found = (await self._ask(_BACKEND, pid=pid)).first()
@@ -496,8 +512,7 @@ class PulseLock:
                     raise ServerAway("the connection was ended")
                 with self._impatient(max(PING_SECONDS, self.lease_left())):
                     async with self._using:
-                        asked = self._clock()
-                        await self._ask(_PING)
+                        asked = await self.ping()
                         if asked - looked >= LEASE_SECONDS:
                             looked = asked
                             await self._end_stopped()
@@ -604,16 +619,19 @@ async def pulse(
     *,
     serves: Serves = Serves.NOT,
     waits: Waits | None = None,
+    common: CommonClock | None = None,
 ) -> AsyncGenerator[PulseLock]:
     """A connection for the block that the server ends after 4 s of silence, and with it all locks: that of the gateways of this database, for
-    which `waits` may wait; and that on our number, once we have one (`PulseLock.be`). Raises CannotOpenNow, AlreadyRunning."""
+    which `waits` may wait; and that on our number, once we have one (`PulseLock.be`). `common` is told the server's time, now and with each ping.
+    Raises CannotOpenNow, AlreadyRunning."""
     limit = f"{LEASE_SECONDS * 1000:.0f}"
     settings = {"idle_session_timeout": limit, "tcp_user_timeout": limit}
     engine = postgres_engine(place, name="pulse", autocommit=True, settings=settings)
-    owner = PulseLock(place, engine, clock)
+    owner = PulseLock(place, engine, clock, common)
     try:
         with opening(place.shown):
             await owner.connect()
+            await owner.ping()
             if serves is not Serves.NOT:
                 await owner.ends_if_silent(limit)
                 await owner.serve(waits, shared=serves is Serves.SHARED)

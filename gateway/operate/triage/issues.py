@@ -16,6 +16,7 @@ from adapters.contract.chat import Cause
 from adapters.platforms import platform_of, platforms
 from agent_core.failures.exits import EXITS, ExitCode
 from agent_core.failures.notices import DAMAGED, RESTORED, ExitClass
+from agent_core.failures.shortage import NO_DISK, NO_FILES, NO_MEMORY
 from agent_core.learning.incidents import failure_title, parts_of
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from gateway.observe.logcatalogue import DISK, LogEvent, event_of
@@ -45,6 +46,9 @@ NOT_TAKEN: Mapping[str, str] = {
     "queue_full": "Conversations get more messages than are answered in time. See what holds the turns up.",
     "gateway_full": "More people ask than are answered in time. See what holds the turns up, or raise `[session] open_turns`.",
     "no model that may answer it is there": "An agent or a key names models, and none of them is there. Run: outspoken doctor",
+    NO_FILES: "The process has as many files and connections open as it may: allow it more (LimitNOFILE= of systemd, ulimit -n), and see what holds so many.",
+    NO_DISK: "Free some space where the state directory and the workspaces are.",
+    NO_MEMORY: "The machine has too little memory for what it does at once: lower `[session] open_turns`, or give it more.",
     "too many messages": "A person writes faster than per_minute lets them. Nothing, unless it should be more.",
 }
 CLIENTS_MISTAKE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import socket
 import threading
@@ -119,7 +120,8 @@ async def test_text_comes_and_the_finish_reason_ends_it():
         ((), BreakCause.ENDED_EARLY),
         ((delta('"content": "Hi"'),), BreakCause.ENDED_EARLY),
         ((delta('"content": "Hi"'), data("[DONE]")), BreakCause.ENDED_EARLY),
-        ((delta('"content": "Hi"'), data("{nonsense")), BreakCause.GARBAGE),
+        ((delta('"content": "Hi"'), data("{nonsense")), BreakCause.BAD_PIECE),
+        ((data("{nonsense"),), BreakCause.GARBAGE),
         ((data("[DONE]"),), BreakCause.ENDED_EARLY),
         ((b"<html>oops</html>",), BreakCause.GARBAGE),
         ((data('{"error": {"message": "slow down", "code": 429}}'),), BreakCause.RATE_LIMITED),
@@ -178,6 +180,43 @@ async def test_pings_and_empty_deltas_are_no_life(life: bytes):
         assert isinstance(ending, CallBroke)
         assert ending.cause is BreakCause.STALLED
         assert 0.3 < ending.waited_seconds < 8, "not the time that a first word has"
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_a_model_that_only_repeats_its_thoughts_is_told_so_and_one_that_falls_silent_then_as_silent(
+    *, goes_on: bool
+):
+    thought = delta('"reasoning_content": "I should look at that once more, and then again from the beginning. "')
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD)
+        for number in itertools.count():
+            if not goes_on and number == 5:
+                await reader.read()
+            writer.write(thought)
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    async with upstream(peer) as call, asyncio.timeout(60):
+        _, ending = await call(stall=0.4)
+        assert isinstance(ending, CallBroke)
+        assert ending.cause is (BreakCause.REPEATING if goes_on else BreakCause.STALLED)
+
+
+@pytest.mark.parametrize(("begins", "cause"), [(b"data: {", BreakCause.BAD_PIECE), (b"PK", BreakCause.GARBAGE)])
+async def test_a_piece_without_an_end_is_blamed_on_the_address_only_where_it_is_none_of_a_stream(
+    begins: bytes, cause: BreakCause
+):
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + begins)
+        for piece in [b"x" * 2**20] * 18:
+            writer.write(piece)
+            await writer.drain()
+
+    async with upstream(peer) as call, asyncio.timeout(60):
+        _, ending = await call()
+        assert isinstance(ending, CallBroke)
+        assert ending.cause is cause
 
 
 async def test_slow_content_is_life():

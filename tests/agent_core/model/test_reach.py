@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import resource
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Generator
@@ -14,6 +16,7 @@ import pytest
 
 from agent_core.causes import BreakCause, cause_words
 from agent_core.failures import exits
+from agent_core.failures.shortage import NO_FILES
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.reach import led_elsewhere
@@ -177,3 +180,18 @@ def test_where_an_address_leads_says_what_is_wrong_with_it(status: int, location
     found, detail = led_elsewhere("http://models.example.org/v1", status, location)
     assert found is cause
     assert detail == (f"it leads to {leads}" if leads else "")
+
+
+async def test_that_we_can_open_nothing_more_is_not_blamed_on_the_provider() -> None:
+    address, before = "http://127.0.0.1:1/v1", resource.getrlimit(resource.RLIMIT_NOFILE)
+    await broke(address)  # what is imported for the first call is there
+    os.close(free := os.open(os.devnull, os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
+    try:
+        ending = await broke(address)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert (ending.cause, ending.detail) == (BreakCause.UNREACHABLE, NO_FILES)
+    told = exits.ProviderDown(cause=ending.cause, detail=ending.detail).text()
+    assert NO_FILES in told
+    assert "address" not in told
