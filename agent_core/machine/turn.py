@@ -295,7 +295,10 @@ def _misfit_end(turn: Standing, ending: Exit, question: Question | None) -> str:
         case CallOver():
             return ""
         case RemedyWanted() | Result() | CallRefused() | Restart() | PendingCalls():
-            wrong = ending.code in (ExitCode.ANSWERED, ExitCode.HANDED_TO_CLIENT)
+            hands = (
+                ending.code is ExitCode.HANDED_TO_CLIENT and not turn.to_hand
+            )  # the client's calls wait until ours are over
+            wrong = hands or ending.code is ExitCode.ANSWERED
             return "no reply was over that could be the answer" if wrong else ""
         case _:
             return "nothing led to this end"

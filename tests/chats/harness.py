@@ -23,14 +23,12 @@ from gateway.daemon import Serving
 from tests import elsewhere
 from tests.chats.model import ScriptedModel
 from tests.forked import Forked, first_line, start
-from tests.laws.look import breaches
+from tests.laws.look import is_lawful
 from tests.serving import QUICK, served
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 120.0
 """How long a process may take to be up: imports take their time where many others work."""
-HOWEVER_LATE_MS = 10**13
-"""A test that ends does not wait for what would come."""
 
 
 class Left(Enum):
@@ -237,9 +235,7 @@ async def starting(harness: Scene, left: Left = Left.LAWFUL, /, **more: str) -> 
     async with served(harness.folder, environment(harness, **more), clock) as up:
         yield up
     if left is Left.LAWFUL:
-        now = clock.now_ms() if clock is not None else 0
-        found = await breaches(elsewhere.database_of(harness.folder), late_ms=HOWEVER_LATE_MS, now=now)
-        assert not found, "\n".join(one.what for one in found)
+        await is_lawful(elsewhere.database_of(harness.folder), clock)
 
 
 def environment(harness: Scene, **more: str) -> dict[str, str]:

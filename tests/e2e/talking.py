@@ -11,7 +11,9 @@ from typing import Any
 import openai
 from aiohttp import web
 
+from tests import elsewhere
 from tests.gateway.rig import Model, Reply, chunk
+from tests.laws.look import is_lawful
 from tests.serving import served
 
 
@@ -65,3 +67,4 @@ async def talking(folder: Path, reply: Reply = fine, env: Mapping[str, str] | No
             yield Talk(client, model, up.url, folder)
     finally:
         await runner.cleanup()
+    await is_lawful(elsewhere.database_of(folder))

@@ -153,6 +153,29 @@ async def test_the_gateways_calls_are_run_and_the_clients_handed_out_in_one_step
         assert results["call_c"] == "rain"
 
 
+async def test_a_conversation_whose_calls_were_the_gateways_and_the_clients_goes_on_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async def reply(messages: list[dict[str, Any]], response: web.StreamResponse, _: web.Request) -> None:
+        if messages[-1]["role"] == "tool":
+            await response.write(chunk({"content": "It rains on your files."}, "stop"))
+            return
+        await response.write(call_chunk("write_file", '{"path": "a.txt", "content": "here"}', None, "call_g"))
+        function = {"name": "weather", "arguments": "{}"}
+        call = {"index": 1, "id": "call_c", "type": "function", "function": function}
+        await response.write(chunk({"tool_calls": [call]}, "tool_calls"))
+
+    session = {"X-Outspoken-Session": "s1", "X-Outspoken-Tools": "both"}
+    async with talking(tmp_path, reply) as talk:
+        await talk.ask(person("hi"), tools=[WEATHER], extra_headers=session)
+    async with talking(tmp_path, reply) as talk:
+        rain = {"role": "tool", "tool_call_id": "call_c", "content": "rain"}
+        second = await talk.ask(rain, tools=[WEATHER], extra_headers=session)
+        assert second.choices[0].message.content == "It rains on your files."
+        results = {m["tool_call_id"]: m["content"] for m in talk.sent["messages"] if m["role"] == "tool"}
+        assert (set(results), results["call_c"]) == ({"call_g", "call_c"}, "rain")
+
+
 async def test_a_call_that_is_demanded_is_demanded_once(tmp_path: Path) -> None:
     async def reply(messages: list[dict[str, Any]], response: web.StreamResponse, _: web.Request) -> None:
         done = messages[-1]["role"] == "tool"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from agent_core.ports import Clock
 from agent_core.store.evidence import EvidenceReads
 from agent_core.store.reading import open_reads
 from gateway.laws.auditor import Audited, Auditor, Watermark
@@ -26,3 +27,13 @@ async def audited(where: str | Path, *, late_ms: int = LATE_MS, now: int = 0, ru
 async def breaches(where: str | Path, *, late_ms: int = LATE_MS, now: int = 0) -> list[Breach]:
     """Which laws are broken there."""
     return (await audited(where, late_ms=late_ms, now=now)).breaches
+
+
+HOWEVER_LATE_MS = 10**13
+"""A test that ends does not wait for what would come."""
+
+
+async def is_lawful(where: str | Path, clock: Clock | None = None) -> None:
+    """Assert that what gateways have left there breaks no law. None of them runs any more."""
+    found = await breaches(where, late_ms=HOWEVER_LATE_MS, now=clock.now_ms() if clock is not None else 0)
+    assert not found, "\n".join(one.what for one in found)
