@@ -4,6 +4,7 @@ large for what is reckoned with it."""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import click
 from typing_extensions import override
@@ -24,7 +25,7 @@ class Number(click.FloatRange):
         self._untold = untold
 
     @override
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = float(super().convert(value, param, ctx))
         if not math.isfinite(found) or found > self._untold:  # what is no number is within any bounds
             self.fail(f"{value} is no number of at most {self._untold:.0f}.", param, ctx)
@@ -38,7 +39,7 @@ class WholeNumber(click.IntRange):
         super().__init__(least, most)
 
     @override
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         found = int(super().convert(value, param, ctx))
         if found > MOST:
             self.fail(f"{value} is more than {MOST}.", param, ctx)
