@@ -4,7 +4,7 @@ large for what is reckoned with it."""
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any
 
 import click
 from typing_extensions import override
@@ -25,8 +25,8 @@ class Number(click.FloatRange):
         self._untold = untold
 
     @override
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = float(super().convert(cast("float", value), param, ctx))
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(value, param, ctx))
         if not math.isfinite(found) or found > self._untold:  # what is no number is within any bounds
             self.fail(f"{value} is no number of at most {self._untold:.0f}.", param, ctx)
         return found
@@ -39,8 +39,8 @@ class WholeNumber(click.IntRange):
         super().__init__(least, most)
 
     @override
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = int(super().convert(cast("int", value), param, ctx))
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = int(super().convert(value, param, ctx))
         if found > MOST:
             self.fail(f"{value} is more than {MOST}.", param, ctx)
         return found

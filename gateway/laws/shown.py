@@ -189,8 +189,10 @@ def _receipts(seen: TurnEvidence) -> Iterator[Breach]:
             yield breach(seen, Law.NO_RECEIPT, words, other.at)
     asked = asked_by_chat(seen)
     question = _counted_as(asked.chat.address.platform, asked.chat.message) if asked is not None else None
-    for row, number in by_chat.get(asked.chat.address.text(), ()) if asked is not None else ():
-        if question is not None and row.origin == seen.turn.turn and number <= question:
+    if asked is None or question is None:
+        return
+    for row, number in by_chat.get(asked.chat.address.text(), ()):
+        if row.origin == seen.turn.turn and number <= question:
             words = f"Part {row.key} has a receipt that is no later than the message that it answers."
             yield breach(seen, Law.NO_RECEIPT, words, row.at)
 
