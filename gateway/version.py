@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution
+
+HEAD = "Version: "
 
 
 @cache
 def program_version() -> str:
-    """The installed version; ``unknown`` when it runs from a folder that was never installed. Read once: a start asks six times, 2 ms each."""
+    """The installed version; ``unknown`` when it runs from a folder that was never installed. Read once, and nothing but its line: the whole
+    head has the README in it, which is parsed as a mail."""
     try:
-        return version("outspoken")
+        said = distribution("outspoken").read_text("METADATA") or ""
     except PackageNotFoundError:
-        return "unknown"
+        said = ""
+    return next((line.removeprefix(HEAD) for line in said.splitlines() if line.startswith(HEAD)), "unknown")
