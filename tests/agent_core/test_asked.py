@@ -38,6 +38,14 @@ def test_every_argument_has_one_line_of_characters_that_are_seen(arguments: dict
     assert not set("".join(found)) & set(UNSEEN)
 
 
+@given(st.text(UNSEEN, min_size=1, max_size=3), st.integers(0, 6_000), st.sampled_from(["content", "path", "other"]))
+def test_however_long_it_is_nothing_of_it_is_unseen(unseen: str, chars: int, name: str):
+    """A long one is cut, and what is left of it is at its beginning and its end."""
+    found = lines({name: unseen + "x" * chars + unseen, "more": "y" * 2_000})
+    assert not set("".join(found)) & set(UNSEEN)
+    assert not set("".join(lines({}, unseen + "x" * chars + unseen))) & set(UNSEEN)
+
+
 @given(st.dictionaries(st.sampled_from(["path", "url", "content"]), st.text('ab"\\\n{}:?, …\u202e', max_size=60)))
 def test_a_value_that_is_not_cut_can_be_read_back(arguments: dict[str, str]):
     for name, line in zip(arguments, lines(arguments)[1:], strict=True):

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.causes import BreakCause
-from agent_core.failures.remedies import Advice, advice_words
+from agent_core.failures.remedies import REASONING_TAIL_CHARS, Advice, advice_words
 from agent_core.jsonvalue import Json
 from agent_core.machine.turn import Turn
 from agent_core.messages import (
@@ -149,6 +149,14 @@ def test_failing_tools_and_warnings_reach_the_model():
 def test_every_advice_is_marked_as_the_gateways():
     for advice in Advice:
         assert advice_words(advice, "write", "thoughts").startswith(f"{GATEWAY_PREFIX} ")
+
+
+def test_a_model_that_is_to_think_on_is_handed_the_end_of_its_thoughts():
+    thoughts = "first of all " + "x" * REASONING_TAIL_CHARS + " and so at last"
+    words = advice_words(Advice.THOUGHT_ONLY, "", thoughts)
+    assert words.endswith(" and so at last")
+    assert "first of all" not in words
+    assert advice_words(Advice.THOUGHT_ONLY, "", "all of it").endswith("\n\nall of it")
 
 
 def test_long_results_are_shortened_except_the_latest():

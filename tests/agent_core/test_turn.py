@@ -346,6 +346,22 @@ def test_what_was_begun_and_cut_keeps_its_name_whenever_that_was_said(named: str
     assert rig.tools_run == []
 
 
+@pytest.mark.parametrize("said", ["", "I write it down."])
+def test_a_call_in_words_that_breaks_off_with_its_stream_is_told_as_a_call(said: str):
+    rig = Rig()
+    for _ in range(20):
+        if rig.turn.exit is not None:
+            break
+        if said:
+            rig.text(said)
+        rig.begins_call("write", CUT)
+        rig.feed(ToolCallCut(at=rig.tick(), name="write", index=0))
+        rig.breaks(BreakCause.DROPPED)
+    assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
+    assert rig.exit.tools_dropped == ("write",)
+    assert rig.tools_run == []
+
+
 def test_the_same_tool_stalling_in_a_third_step_is_a_pattern_after_all_that_there_is_was_tried():
     rig = Rig()
     for _ in range(2):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core.journal.rows import encode
+from agent_core.journal.rows import decode, encode
 from agent_core.model.failures import rejection
 from agent_core.model.stream.chunks import ChunkReader
 from agent_core.text.wellformed import well_formed
 from agent_core.tools.arguments import parsed
+from agent_core.tools.base import ToolStatus
+from agent_core.turn.events import ToolReturned
 
 ODD = st.text(st.one_of(st.characters(), st.integers(0xD800, 0xDFFF).map(chr)), max_size=6)
 
@@ -57,3 +60,25 @@ def test_whatever_a_refusal_holds_can_be_journalled(message: str, kind: str, cod
 def test_arguments_can_be_used_as_they_are_read(text: str) -> None:
     found = parsed(json.dumps({"path": text, text: [text]}))
     json.dumps(found, ensure_ascii=False).encode()
+
+
+ODDEST = st.recursive(
+    ODD | st.integers(-(2**70), 2**70) | st.floats() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ODD, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@example({"large": 2**64, "none": math.nan, "half": "\ud83d"}, False)
+@given(st.dictionaries(ODD, ODDEST, max_size=4), st.booleans())
+def test_whatever_a_result_holds_can_be_journalled_and_read_again(facts: dict[str, Any], deep: bool) -> None:
+    """An end that cannot be stored is none: better another number than no row."""
+    if deep:
+        found: Any = 2**64
+        for _ in range(300):
+            found = [found]
+        facts = {**facts, "deep": found}
+    row = encode(ToolReturned(at=1, call="c", status=ToolStatus.OK, text="x", facts=facts))
+    event = decode(row.kind, row.body)
+    assert isinstance(event, ToolReturned)
+    assert event.facts.keys() == {well_formed(name) for name in facts} or "\0" in "".join(facts)

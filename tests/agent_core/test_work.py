@@ -75,6 +75,7 @@ class Turns:
         does: Callable[[ToolContext], Coroutine[Any, Any, ToolOutcome]] | None = None,
         *,
         foreign: bool = False,
+        named: str = "t",
     ) -> None:
         self.leases = list(leases)
         self.events: list[Event] = []
@@ -89,7 +90,7 @@ class Turns:
         )  # fmt: skip
         caller = SimpleNamespace(offered=lambda _turn: ("read",), call=self._call)  # pyright: ignore[reportUnknownLambdaType]
         self.work = Work(
-            world, TurnIdentity("t", "s", 7), cast("Any", caller), self._context, cast("Any", self.seen), self
+            world, TurnIdentity(named, "s", 7), cast("Any", caller), self._context, cast("Any", self.seen), self
         )
 
     def lease_ok(self) -> bool:
@@ -206,6 +207,14 @@ async def test_a_tool_knows_whether_words_of_others_were_read_and_that_it_was_be
     await turn.perform(RunTool("c1", "read", "{}", intention="x", again=foreign))
     (context,) = given
     assert (context.tainted, context.again, context.intention) == (foreign, foreign, "x")
+
+
+async def test_a_call_has_a_key_that_no_other_call_of_any_turn_has() -> None:
+    """Ids of calls come from models, which begin anew to count with each turn."""
+    turns = Turns(), Turns(named="u")
+    keys = [turn.work.context(call).key for turn in turns for call in ("c1", "c2")]
+    assert len({*keys}) == 4
+    assert keys == [turn.work.context(call).key for turn in turns for call in ("c1", "c2")], "each time the same"
 
 
 async def test_what_a_tool_puts_down_counts_when_it_is_committed_and_not_before() -> None:

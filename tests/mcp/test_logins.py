@@ -28,6 +28,13 @@ def test_it_is_for_the_gateways_user_alone_and_what_was_kept_before_stays(tmp_pa
     assert file.read() == {}
 
 
+def test_no_server_is_given_what_another_one_gave(tmp_path: Path) -> None:
+    LoginFile.of(tmp_path, "desk").keep(tokens={"access_token": "of the desk"})
+    assert LoginFile.of(tmp_path, "shop").read() == {}
+    LoginFile.of(tmp_path, "shop").forget()
+    assert LoginFile.of(tmp_path, "desk").read() == {"tokens": {"access_token": "of the desk"}}
+
+
 @pytest.mark.parametrize(("until", "known"), [(1_000.0, 1_000.0 - EARLY_SECONDS), (None, None), ("soon", None)])
 async def test_a_token_is_over_a_while_before_its_end(tmp_path: Path, until: float | None, known: float | None) -> None:
     file = LoginFile.of(tmp_path, "desk")

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.tools.sandbox import contained
 from agent_core.tools.sandbox.contained import asked
 from agent_core.tools.sandbox.container import (
     BEGAN,
@@ -45,6 +46,35 @@ def told(terms: ShellTerms = TERMS, workspace: str = "/state/ws", user: Containe
         terms, workspace, ["python3", "-c", "1"], name="outspoken-x", user=user, seccomp="/c/seccomp.json", hard={"nproc": 90, "nofile": 512},
         there=lambda place: place in {"/usr", "/bin", "/etc/ssl/certs", "/opt/science"}, link=lambda place: "usr/bin" if place == "/bin" else "",
     )  # fmt: skip
+
+
+def takes_its_place(place: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes by the name of an engine here does no more than a test says."""
+    program = place / "podman"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+
+
+def test_an_engine_is_given_what_it_needs_to_find_itself_and_none_of_our_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes_its_place(tmp_path, "env", monkeypatch)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///there")
+    status, said = asked(SandboxKind.PODMAN)
+    assert status == 0
+    assert "DOCKER_HOST=unix:///there" in said
+    assert "sk-secret" not in said
+
+
+def test_an_engine_that_does_not_answer_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    takes_its_place(tmp_path, "exec sleep 60", monkeypatch)
+    monkeypatch.setattr(contained, "ENGINE_SECONDS", 0.05)
+    began = time.monotonic()
+    status, said = asked(SandboxKind.PODMAN, "info")
+    assert (status, "did not answer" in said) == (124, True)
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("kind", ENGINES)

@@ -18,8 +18,9 @@ from agent_core.tools.base import NotPossible
 from agent_core.tools.sandbox.ends import CommandEnd, EndCause
 from agent_core.tools.sandbox.terms import ShellTerms
 from agent_core.tools.shell import commands, watcher
-from agent_core.tools.shell.commands import KEPT_MS, TOGETHER, LiveCommand, ShellCommands
+from agent_core.tools.shell.commands import KEPT_MS, TOGETHER, LiveCommand, ShellCommands, command_id
 from agent_core.tools.shell.record import COMMAND, OUTPUT, OWNER, STOP, TOLD, CommandRecord, encoded, put_whole
+from agent_core.tools.shell.tools import shell_tools
 from agent_core.tools.shell.watcher import ORPHAN_SECONDS, CommandWatch
 from tests.agent_core.turns import gives
 from tests.shell.sandboxes import SMALL, put_down
@@ -119,12 +120,32 @@ def test_a_gateway_follows_what_the_one_before_it_had_not_told_and_nothing_else(
     assert following(tmp_path)._found()[0] == first, "the place keeps its name"
 
 
+async def test_a_call_whose_command_was_put_down_has_asked_for_it_also_where_nobody_follows_it(tmp_path: Path) -> None:
+    """So no room is asked for once more when the call is carried out again: the command itself may have taken it."""
+    put_whole(
+        command(tmp_path, command_id("t1:1")).folder, COMMAND, encoded(command_record(tmp_path, command_id("t1:1")))
+    )
+    shell = following(tmp_path)
+    assert await shell.asked_for("t1:1", tmp_path / "ws")
+    assert not await shell.asked_for("t1:2", tmp_path / "ws")
+    assert not await shell.asked_for("t1:1", tmp_path / "other")
+
+
 @pytest.mark.parametrize("left_behind", [False, True])
 async def test_what_was_left_behind_is_told_to_nobody(tmp_path: Path, left_behind: bool) -> None:
     told, one = Told(), command(tmp_path)
     one.left_behind = left_behind
     await following(tmp_path, told)._tell(one, END)
     assert len(told.said) == (0 if left_behind else 1)
+
+
+def test_whatever_shows_what_a_command_printed_shows_words_of_others(tmp_path: Path) -> None:
+    """A command prints files that others wrote, and what it was sent."""
+    assert {tool.spec.name: tool.spec.foreign for tool in shell_tools(following(tmp_path), 10)} == {
+        "run_command": True,
+        "read_output": True,
+        "stop_command": True,
+    }
 
 
 async def test_who_gave_up_waiting_waits_no_more(tmp_path: Path) -> None:
@@ -181,6 +202,22 @@ def test_what_is_swept_is_old_and_goes_on_no_more(
         shell._live[moved] = command(tmp_path, "c2")
     shell._sweep()
     assert moved.exists() is stays
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_what_a_deleted_conversation_ran_goes_with_it_once_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watched: bool
+) -> None:
+    one = command(tmp_path)
+    put_whole(one.folder, COMMAND, encoded(one.record))
+    monkeypatch.setattr(commands, "is_watched", gives(watched))
+    shell, workspace = following(tmp_path, clock=FakeClock(1)), Path(one.record.workspace)
+    workspace.mkdir()
+    shell._sweep()
+    assert one.folder.exists()
+    workspace.rmdir()
+    shell._sweep()
+    assert one.folder.exists() is watched
 
 
 async def test_a_folder_that_goes_while_it_is_looked_at_ends_no_sweeping(

@@ -51,8 +51,6 @@ def _call(calls: Calls, name: str) -> Grammar:
             calls.broken(
                 BrokenReason.CUT_OFF if found == END and not calls.ends_well else BrokenReason.UNREADABLE, rest.strip()
             )
-        elif found == END:
-            calls.broken(BrokenReason.CUT_OFF)
         else:
             calls.arguments("")
         return

@@ -65,17 +65,19 @@ class NoText(Exception):
 def work(request: dict[str, Json], blob: bytes) -> Json:
     """A job for a worker. Asked: ``packed``, ``kind``, ``charset``, ``url``, and the page's bytes."""
     try:
-        data, cut = unpacked(blob, str(request["packed"]))
+        data, beyond = unpacked(blob, str(request["packed"]))
         kind = str(request["kind"])
         encoding = encoding_of(data, str(request["charset"]), html=kind in HTML)
-        text = decoded(data, encoding)
-        text = readable(text, str(request["url"])) if kind in HTML else text
+        text, unread = decoded(data, encoding), False
+        if kind in HTML:
+            text, unread = readable(text, str(request["url"]))
     except NoText as error:
         return {"status": "failed", "text": str(error), "facts": {}}
-    if len(text) > MAX_CHARS:
-        text, cut = text[:MAX_CHARS], True
-    note = f"\n(cut at {MAX_BYTES} bytes)" if cut else ""
-    return {"status": "ok", "text": text + note, "facts": {"bytes": len(data), "charset": encoding}}
+    if unread or len(text) > MAX_CHARS:
+        note = f"\n(cut at {MAX_CHARS} characters)"
+    else:
+        note = f"\n(cut at {MAX_BYTES} bytes)" if beyond else ""
+    return {"status": "ok", "text": text[:MAX_CHARS] + note, "facts": {"bytes": len(data), "charset": encoding}}
 
 
 def unpacked(data: bytes, packed: str) -> tuple[bytes, bool]:
@@ -142,8 +144,8 @@ def decoded(data: bytes, encoding: str) -> str:
     return str(text)
 
 
-def readable(html: str, base: str) -> str:
-    """The text of a page, with the addresses that its links lead to."""
+def readable(html: str, base: str) -> tuple[str, bool]:
+    """The text of a page, with the addresses that its links lead to; and whether the page goes on behind it."""
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
     writer = _Writer(base)
@@ -169,7 +171,7 @@ def readable(html: str, base: str) -> str:
                 break
             else:
                 node = node.parent
-    return writer.done()
+    return writer.done(), node is not None
 
 
 _WHITE = re.compile(r"\s+")

@@ -595,6 +595,29 @@ async def test_the_lines_of_all_credentials_are_made_before_the_first_call(monke
     await client.aclose()
 
 
+async def test_a_call_goes_out_with_its_own_key_and_no_other() -> None:
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+        heard.extend(line.rpartition(b" ")[2] for line in lines if line.lower().startswith(b"authorization:"))
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        credentials = (Credential("a", "sk-one"), Credential("b", "sk-two"))
+        client = ModelClient((Endpoint("up", address, credentials, ("m",)),), SystemClock(), Redactor())
+        for credential in ("a", "b", "a"):
+            request = ModelRequest(Route("m", "up", credential), 1, [{"role": "user", "content": "x"}])
+            ended = await client.ask(request, lambda _: None)
+            assert isinstance(ended, CallBroke)
+            assert ended.cause is BreakCause.UNAUTHORISED
+        await client.aclose()
+    assert heard == [b"sk-one", b"sk-two", b"sk-one"]
+
+
 @pytest.mark.parametrize("named", ["http://", "http://:3128", "://"])
 def test_a_proxy_without_a_host_is_none(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):

@@ -54,4 +54,6 @@ async def test_it_is_tried_again_where_that_can_help_and_never_beyond_its_time(
         await asked(terms, SpeechRequest("/audio", b"x", "audio/wav", 100), clock)
     assert len(left) == tries
     assert min(left) > 0
+    assert left == sorted(left, reverse=True), "a try has what those before it have left"
+    assert len({*left}) == tries
     assert clock.monotonic() - began <= 30

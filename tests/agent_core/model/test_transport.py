@@ -322,6 +322,25 @@ async def test_a_connection_whose_body_rested_serves_the_next_request() -> None:
     assert peer.connections == 1
 
 
+async def test_a_connection_serves_the_next_request_as_soon_as_all_of_an_answer_is_here() -> None:
+    """Whoever asked may have long to do with it."""
+    peer = Peer()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer.connections += 1
+        for _ in range(2):
+            await asked(reader)
+            writer.write(HEAD + framed(b"all of it") + b"0\r\n\r\n")
+
+    async with answered(serve) as line, body_of(line) as first:
+        while await first.next():
+            pass
+        assert not first.waits
+        async with body_of(line) as second:
+            assert await second.next() == b"all of it"
+    assert peer.connections == 1
+
+
 class Frame:
     """Gathers what a body in frames gives, until it says that this is enough."""
 

@@ -123,7 +123,7 @@ async def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPa
 async def test_limits_and_failures_are_told():
     async with site() as port:
         base = f"http://127.0.0.1:{port}"
-        assert "cut at 1000000 bytes" in (await fetch(f"{base}/big", open_to_loopback=True)).text
+        assert "cut at 400000 characters" in (await fetch(f"{base}/big", open_to_loopback=True)).text
         assert "no text" in (await fetch(f"{base}/binary", open_to_loopback=True)).text
         assert (await fetch(f"{base}/missing", open_to_loopback=True)).status is ToolStatus.FAILED
         loop = f"{base}/redirect?to={base}/redirect?to=x"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_core.tools.web.pages import MAX_BYTES, NoText, decoded, encoding_of, readable, unpacked, work
+from agent_core.tools.web.pages import MAX_BYTES, MAX_CHARS, NoText, decoded, encoding_of, readable, unpacked, work
 
 
 def bare(data: bytes) -> bytes:
@@ -73,8 +73,42 @@ def test_what_is_no_text_is_said_to_be_none() -> None:
 
 def test_a_page_is_read_with_its_links_and_without_what_nobody_sees() -> None:
     page = '<head><title>no</title></head><script>no</script><h1>Big</h1><ul><li>one <a href="/a">more</a><li>two</ul><a href="#x">here</a>'
-    told = readable(page, "https://example.com/b/c").splitlines()
-    assert told == ["Big", "", "- one more (https://example.com/a)", "- two", "", "here"]
+    told, unread = readable(page, "https://example.com/b/c")
+    assert not unread
+    assert told.splitlines() == ["Big", "", "- one more (https://example.com/a)", "- two", "", "here"]
+
+
+def test_cells_of_a_table_are_told_apart() -> None:
+    page = "<table><tr><th>Year<th>People<tr><td>19<td>84</table>"
+    assert readable(page, "https://example.com") == ("Year | People\n19 | 84", False)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+@pytest.mark.parametrize(
+    ("page", "cut"),
+    [
+        ("x" * 10, ""),
+        ("x" * MAX_CHARS, ""),
+        ("x" * (MAX_CHARS + 1), f"(cut at {MAX_CHARS} characters)"),
+        ("x " * MAX_BYTES, f"(cut at {MAX_CHARS} characters)"),
+        ("é" * (MAX_BYTES // 2), f"(cut at {MAX_CHARS} characters)"),
+        ("😀" * (MAX_BYTES // 3), f"(cut at {MAX_BYTES} bytes)"),
+    ],
+    ids=["short", "as much as may be", "one more", "far more", "more characters", "more bytes"],
+)
+def test_a_page_that_is_cut_says_where_and_a_whole_one_says_nothing(kind: str, page: str, cut: str) -> None:
+    told = work({"packed": "", "kind": kind, "charset": "utf-8", "url": "https://example.com"}, page.encode())
+    assert isinstance(told, dict)
+    words, _, said = str(told["text"]).partition("\n(")
+    assert (f"({said}" if said else "") == cut
+    assert len(words) <= MAX_CHARS
+
+
+def test_a_page_whose_end_is_not_read_for_all_its_gaps_says_so() -> None:
+    page = "<p>" * (MAX_CHARS * 5 // 8) + "the end"
+    told = work({"packed": "", "kind": "text/html", "charset": "", "url": "https://example.com"}, page.encode())
+    assert isinstance(told, dict)
+    assert "the end" in str(told["text"]) or "(cut at" in str(told["text"])
 
 
 def test_what_is_cut_is_said_to_be() -> None:

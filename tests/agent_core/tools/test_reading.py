@@ -10,7 +10,7 @@ import pytest
 from agent_core.jsonvalue import Json
 from agent_core.tools.base import ToolOutcome, ToolStatus
 from agent_core.tools.files import reading
-from agent_core.tools.files.reading import MAX_ENTRIES, MAX_MATCHES, listing, read, search
+from agent_core.tools.files.reading import MAX_ENTRIES, MAX_MATCHES, listing, read, search, work
 
 LINES = "".join(f"line {number}\n" for number in range(1, 6))
 
@@ -40,6 +40,27 @@ def test_beyond_its_end_a_file_says_how_long_it_is(tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_text(LINES)
     told = read({"path": "f.txt", "first_line": 6}, tmp_path)
     assert (told.status, "only 5 lines" in told.text) == (ToolStatus.FAILED, True)
+
+
+@pytest.mark.parametrize("regex", [False, True])
+@pytest.mark.parametrize("query", ["apple", "APPLE", "aPPle"])
+def test_a_search_finds_words_however_they_are_written(tmp_path: Path, query: str, regex: bool) -> None:
+    (tmp_path / "f.txt").write_text("An Apple\nan apple\nAN APPLE\na pear\n")
+    assert search({"query": query, "regex": regex}, tmp_path).facts["matches"] == 3
+
+
+@pytest.mark.parametrize("tool", ["read_file", "list_files", "search_files"])
+@pytest.mark.parametrize("path", ["../f.txt", "/etc/passwd", "folder/f.txt", "nowhere/f.txt"])
+def test_a_look_that_is_refused_or_finds_no_such_place_has_failed(tmp_path: Path, tool: str, path: str) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (tmp_path / "f.txt").write_text("apple of others")
+    (workspace / "folder").symlink_to(tmp_path)
+    asked: dict[str, Json] = {"path": path, "query": "apple"}
+    told = work({"tool": tool, "workspace": str(workspace), "arguments": asked}, b"")
+    assert isinstance(told, dict)
+    assert told["status"] == ToolStatus.FAILED.value
+    assert "apple" not in str(told["text"])
 
 
 def test_what_leads_elsewhere_and_what_is_not_whole_yet_is_neither_listed_nor_searched(tmp_path: Path) -> None:

@@ -104,6 +104,28 @@ def test_what_its_owner_has_closed_is_seen_and_removed(top: Path) -> None:
     assert not top.exists()
 
 
+def test_what_cannot_be_removed_stays_alone_and_is_not_tried_without_end(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (top / "folder" / "inner").mkdir(parents=True)
+    for name in ("a", "held", "z"):
+        (top / name).touch()
+    unlink, tries = os.unlink, list[str]()
+
+    def held(name: str, *, dir_fd: int) -> None:
+        if name == "held":
+            tries.append(name)
+            assert len(tries) < 10
+            raise PermissionError
+        unlink(name, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", held)
+        with pytest.raises(OSError, match="not empty"):
+            remove_tree(top)
+    assert [one.name for one in top.iterdir()] == ["held"]
+
+
 def test_a_link_is_no_folder_to_open(top: Path) -> None:
     (top / "link").symlink_to("/")
     here = os.open(top, os.O_RDONLY)

@@ -16,6 +16,8 @@ from agent_core.jsonvalue import Json
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
 from agent_core.tools.builtin.writers import FILE_TOOLS
+from agent_core.tools.files import writing
+from agent_core.tools.files.workspace import PathRefused
 from agent_core.tools.files.writing import APPEND_BYTES
 from agent_core.tools.registry import Runnable, ToolRegistry
 
@@ -173,6 +175,19 @@ async def test_many_calls_for_one_file_all_come_through_each_once(tmp_path: Path
     again = await asyncio.gather(*(call.run(again=True) for call in calls))
     assert list(again) == list(outcomes)
     assert names(tmp_path) == ["log.txt"]
+
+
+def test_one_writes_in_a_folder_at_a_time_of_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "LOCK_SECONDS", 0.0)
+    mine, others = (os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY) for _ in range(2))
+    try:
+        with writing._alone(mine, "f.txt"), pytest.raises(PathRefused, match="busy"), writing._alone(others, "f.txt"):
+            pass
+        with writing._alone(others, "f.txt"):
+            pass
+    finally:
+        os.close(mine)
+        os.close(others)
 
 
 async def test_a_process_that_was_killed_while_it_wrote_leaves_neither_a_part_of_the_file_nor_rubbish(

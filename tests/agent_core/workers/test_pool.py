@@ -15,8 +15,8 @@ import pytest
 
 from agent_core.jsonvalue import Json
 from agent_core.workers.child import _worn
-from agent_core.workers.confines import OWN
-from agent_core.workers.pool import Job, Workers, WorkerTrouble, WorkFailed
+from agent_core.workers.confines import OWN, Confines
+from agent_core.workers.pool import Job, Workers, WorkerTrouble, WorkFailed, _spawned
 
 PATIENCE = 30.0
 
@@ -262,6 +262,22 @@ async def test_a_line_has_an_end_and_moves_on_in_its_order(monkeypatch: pytest.M
 )
 def test_a_worker_is_worn_when_half_of_what_it_may_have_is_gone(open_files: int, memory_bytes: int, worn: bool):
     assert _worn(replace(OWN, open_files=open_files, memory_bytes=memory_bytes)) is worn
+
+
+async def test_a_worker_that_does_not_begin_is_ended_and_said_to_be_none(monkeypatch: pytest.MonkeyPatch):
+    begun: list[int] = []
+
+    async def counted(confines: Confines) -> asyncio.subprocess.Process:
+        process = await _spawned(confines)
+        begun.append(process.pid)
+        return process
+
+    monkeypatch.setattr("agent_core.workers.pool._spawned", counted)
+    monkeypatch.setattr("agent_core.workers.pool._BOOT", "import time; time.sleep(600)")
+    monkeypatch.setattr("agent_core.workers.pool.START_SECONDS", 0.05)
+    async with Workers() as workers:
+        assert await trouble(workers, job("echo")) is WorkerTrouble.NO_PROCESS
+        await until(lambda: gone(begun[0]))
 
 
 async def test_closing_ends_what_runs_and_what_waits_and_takes_nothing_more():
