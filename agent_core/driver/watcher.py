@@ -38,7 +38,7 @@ def with_progress(shown: View, progress: Mapping[str, str]) -> View:
     return replace(shown, bubbles=tuple(map(told, shown.bubbles)))
 
 
-class Listening(Protocol):
+class CallLimits(Protocol):
     """Who makes a turn's model calls."""
 
     @property
@@ -66,7 +66,7 @@ class TurnSeen:
         "turn",
     )
 
-    def __init__(self, clock: Clock, caller: Listening | None = None) -> None:
+    def __init__(self, clock: Clock, caller: CallLimits | None = None) -> None:
         """`caller` makes its model calls."""
         self._caller = caller
         self.turn = Turn()

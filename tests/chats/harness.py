@@ -31,7 +31,7 @@ START_SECONDS = 120.0
 """How long a process may take to be up: imports take their time where many others work."""
 
 
-class Left(Enum):
+class Leaves(Enum):
     """What a test leaves behind in the database."""
 
     LAWFUL = auto()
@@ -220,7 +220,7 @@ async def quiet(harness: Harness, place: Any, seconds: float = 0.7) -> None:
 
 
 @asynccontextmanager
-async def running(harness: Scene, left: Left = Left.LAWFUL, /, **more: str) -> AsyncGenerator[Serving]:
+async def running(harness: Scene, left: Leaves = Leaves.LAWFUL, /, **more: str) -> AsyncGenerator[Serving]:
     """The gateway in this process, connected, with the platform and the scripted model. What it leaves behind breaks no law, unless somebody
     damages it on purpose."""
     async with starting(harness, left, **more) as up:
@@ -229,12 +229,12 @@ async def running(harness: Scene, left: Left = Left.LAWFUL, /, **more: str) -> A
 
 
 @asynccontextmanager
-async def starting(harness: Scene, left: Left = Left.LAWFUL, /, **more: str) -> AsyncGenerator[Serving]:
+async def starting(harness: Scene, left: Leaves = Leaves.LAWFUL, /, **more: str) -> AsyncGenerator[Serving]:
     """The same, where the connection may never come."""
     clock: Clock | None = getattr(harness, "clock", None)
     async with served(harness.folder, environment(harness, **more), clock) as up:
         yield up
-    if left is Left.LAWFUL:
+    if left is Leaves.LAWFUL:
         await is_lawful(elsewhere.database_of(harness.folder), clock)
 
 

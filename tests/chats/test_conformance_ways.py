@@ -9,7 +9,7 @@ from typing import Any
 from agent_core.store import tables as t
 from gateway.commands.registry import menu
 from tests.chats.audited import lies
-from tests.chats.harness import Harness, Left, answer, answers, process, quiet, running, taken_in, texts
+from tests.chats.harness import Harness, Leaves, answer, answers, process, quiet, running, taken_in, texts
 
 # ---------------------------------------------------------------------- in
 
@@ -361,7 +361,7 @@ async def test_undo_and_retry_say_what_they_can_of_a_message_that_is_not_kept_as
     def older(conn: Any) -> None:
         conn.execute(t.turns.update().values(removed="no longer kept: [retention] journals_days = 90"))
 
-    async with running(platform, Left.DAMAGED) as up:
+    async with running(platform, Leaves.DAMAGED) as up:
         for word in ("one", "two"):
             platform.say(chat, ada, f"say {word}")
             await answer(platform, chat, word)

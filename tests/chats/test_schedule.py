@@ -29,7 +29,7 @@ from gateway.queues.inbox import encode as encode_inbound
 from gateway.schedule.schedules import claimed as claimed_now
 from gateway.schedule.schedules import decide, encode_happening, key_of
 from gateway.schedule.schedules import decode as decode_plan
-from tests.chats.harness import Harness, Left, answer, answers, process, quiet, running, status, texts
+from tests.chats.harness import Harness, Leaves, answer, answers, process, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_operator import outspoken
 from tests.fakes.telegram import server_error
@@ -149,7 +149,7 @@ async def test_a_schedule_that_cannot_be_read_is_set_aside_and_those_behind_it_g
     put_back(telegram, "remind:%", 10 * HOUR_MS)
     ((lost,),) = database(telegram, ("SELECT schedule FROM schedules ORDER BY next_at LIMIT 1", ()))
     database(telegram, ("UPDATE schedules SET body = x'00ff' WHERE schedule = ?", (lost,)))
-    async with running(telegram, Left.DAMAGED) as up:
+    async with running(telegram, Leaves.DAMAGED) as up:
         await answer(telegram, his, "Reminder: coffee")
         aside = (await status(up.url))["schedules_set_aside"]
         assert [one["schedule"] for one in aside] == [lost]

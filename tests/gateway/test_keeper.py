@@ -23,7 +23,7 @@ from agent_core.store.sessions.takeups import MOST
 from agent_core.store.tables import row_id
 from agent_core.store.turns.rows import timed
 from gateway.setaside.takeup import SET_ASIDE, LeftKind
-from tests.chats.harness import Left, answer, begun, process, quiet, running, taken_in, texts
+from tests.chats.harness import Leaves, answer, begun, process, quiet, running, taken_in, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.databases import connected
 from tests.forked import Forked, start
@@ -498,5 +498,5 @@ async def test_what_waits_for_a_platform_that_is_not_there_hides_nothing_that_ca
                 f"INSERT INTO deliveries ({', '.join(names)}) SELECT {picked} FROM (SELECT * FROM deliveries LIMIT 1), n"
             )
         before = len(texts(platform, private))
-        async with running(platform, Left.DAMAGED):
+        async with running(platform, Leaves.DAMAGED):
             await platform.until(lambda: len(texts(platform, private)) > before)

@@ -17,7 +17,7 @@ from agent_core.limits.spend import Budget
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.turns.rows import IntendedCall
 from gateway.retention.forgetting import Forgetting
-from tests.chats.harness import Left, answer, answers, quiet, running
+from tests.chats.harness import Leaves, answer, answers, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.rig import gateway
 from tests.gateway.test_upkeep import echo
@@ -104,7 +104,7 @@ async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> 
     env = {"OUTSPOKEN_BUDGETS__PERSON_TOKENS": "1000000", "OUTSPOKEN_BUDGETS__TURN_TOKENS": "1000000"}
     async with telegram_harness(tmp_path) as platform:
         with asking() as asked:
-            async with running(platform, Left.DAMAGED, **env) as up, aiohttp.ClientSession(up.url) as http:
+            async with running(platform, Leaves.DAMAGED, **env) as up, aiohttp.ClientSession(up.url) as http:
                 store = up.hub.forgetting.store
                 ada, bob = platform.person("Ada"), platform.person("Bob")
                 private, group = platform.private(ada), platform.group(ada, bob)
@@ -129,7 +129,7 @@ async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> 
                 async with http.get("/console/api/live") as live:
                     await live.content.readuntil(b"turns")
                 await quiet(platform, private, 2.5)  # a message a second goes into one chat
-            async with running(platform, Left.DAMAGED, **env):
+            async with running(platform, Leaves.DAMAGED, **env):
                 pass
         found = scans(next(tmp_path.rglob("outspoken.db")), asked)
     assert not found, "\n".join(found)

@@ -14,7 +14,7 @@ from adapters.terminal.operator import status_lines
 from agent_core.store.store import Damaged
 from gateway.setaside import takeup
 from gateway.setaside.unclaimed import Unclaimed
-from tests.chats.harness import Left, answer, running, status, texts
+from tests.chats.harness import Leaves, answer, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.fakes.common import Pause
 from tests.storage.harm import asked, changed, damage, database_of
@@ -44,14 +44,14 @@ async def test_a_conversation_that_cannot_be_read_is_set_aside_and_the_others_go
             row[0] for row in asked(database, f"select session from sessions where key like '%/{hers.chat.id}/%'")
         )
         assert damage(database, "journal", "apricots1")
-        async with running(telegram, Left.DAMAGED) as up:
+        async with running(telegram, Leaves.DAMAGED) as up:
             telegram.say(hers, anna, "say cherries")
             await answer(telegram, hers, SET_ASIDE)
             await talked(telegram, his, ben, "dates")
             await talked(telegram, hers, anna, "elderberries")
             (aside,) = await asides_of(up.url)
             assert aside["session"] == session
-        async with running(telegram, Left.DAMAGED) as up:  # it is known, and nobody is told anew
+        async with running(telegram, Leaves.DAMAGED) as up:  # it is known, and nobody is told anew
             await talked(telegram, hers, anna, "figs")
             assert [one["session"] for one in await asides_of(up.url)] == [session]
         assert sum(SET_ASIDE in words for words in texts(telegram, hers)) == 1
@@ -71,7 +71,7 @@ async def test_a_message_whose_body_cannot_be_read_is_told_so_and_holds_up_nobod
             await telegram.until(lambda: asked(database_of(tmp_path), "select 1 from inbox where state = 'new'") != [])
         telegram.model.release()
         assert changed(database_of(tmp_path), "update inbox set body = x'00ff00' where state = 'new'") == 1
-        async with running(telegram, Left.DAMAGED) as up:
+        async with running(telegram, Leaves.DAMAGED) as up:
             await talked(telegram, his, ben, "dates")
             await answer(telegram, hers, "what was stored of it cannot be read")
             await talked(telegram, hers, anna, "elderberries")
@@ -85,7 +85,7 @@ async def test_damage_in_what_all_need_is_told_everywhere_and_no_chat_is_left_wi
     async with telegram_harness(tmp_path) as telegram:
         people = [telegram.person(name) for name in ("Anna", "Ben", "Cleo", "Dora")]
         places = [telegram.private(person) for person in people]
-        async with running(telegram, Left.DAMAGED) as up:
+        async with running(telegram, Leaves.DAMAGED) as up:
             for place, person in zip(places, people, strict=True):
                 await talked(telegram, place, person, "apricots")
             stored = "select 1 from deliveries where state = 'sent'"  # else the damage meets a send whose outcome is not stored
@@ -124,7 +124,7 @@ async def test_a_message_that_waits_to_be_taken_up_when_damage_is_found_to_be_ev
     async with telegram_harness(tmp_path) as telegram:
         anna = telegram.person("Anna")
         hers = telegram.private(anna)
-        async with running(telegram, Left.DAMAGED) as up:
+        async with running(telegram, Leaves.DAMAGED) as up:
             await talked(telegram, hers, anna, "apricots")
             aside, queues = up.hub.aside, up.hub.queues
             with monkeypatch.context() as slow:
@@ -161,7 +161,7 @@ async def test_damage_while_a_send_is_on_its_way_is_told_once_and_not_tried_agai
     async with telegram_harness(tmp_path) as telegram:
         anna = telegram.person("Anna")
         hers = telegram.private(anna)
-        async with running(telegram, Left.DAMAGED) as up:
+        async with running(telegram, Leaves.DAMAGED) as up:
             await talked(telegram, hers, anna, "apricots")
             pause = Pause(after=acted)
             telegram.fake.script("sendMessage", pause, chat=hers.chat)
@@ -197,6 +197,6 @@ async def test_a_turn_whose_message_cannot_be_read_ends_in_its_chat_and_nothing_
             await asyncio.wait_for(telegram.model.holding.wait(), 60)
         telegram.model.release()
         assert changed(database_of(tmp_path), "update inbox set body = x'00ff00' where state = 'taken'") == 1
-        async with running(telegram, Left.DAMAGED):
+        async with running(telegram, Leaves.DAMAGED):
             await answer(telegram, hers, "The task is not finished")
             await telegram.until(lambda: not any("goes on afterwards" in words for words in texts(telegram, hers)))
