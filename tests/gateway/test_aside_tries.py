@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from adapters.contract.chat import ChatOrigin
 from agent_core.retry import NOT_SET_ASIDE
 from agent_core.store.store import Damaged, StorageUnavailable
 from agent_core.store.turns.rows import OpenTurn
@@ -61,7 +62,11 @@ async def test_the_end_of_a_turn_whose_message_cannot_be_read_is_shown_in_the_th
     key: str, where: str | None, sqlite: str
 ) -> None:
     shown = list[str]()
-    chats = SimpleNamespace(outlet=lambda chat, *_: shown.append(chat.address.text()))
+
+    def outlet(chat: ChatOrigin, *_: object) -> None:
+        shown.append(chat.address.text())
+
+    chats = SimpleNamespace(outlet=outlet)
     async with opened(sqlite) as store:
         await store.sessions.make("s_1", key, "{}")
         await outlet_of(cast("Any", chats), store, OpenTurn("t_1", "s_1", 1), ())
