@@ -8,11 +8,13 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
+from adapters.contract.chat import ChatOrigin
 from agent_core.retry import NOT_SET_ASIDE
 from agent_core.store.store import Damaged, StorageUnavailable
+from agent_core.store.turns.rows import OpenTurn
 from gateway.queues.queues import Queues
-from gateway.setaside.setaside import PutAside
-from tests.store.support import IDS, FakeClock
+from gateway.setaside.setaside import PutAside, outlet_of
+from tests.store.support import IDS, FakeClock, opened
 
 ERROR = Damaged("damaged")
 
@@ -47,3 +49,25 @@ async def test_it_is_tried_again_after_growing_pauses_and_others_at_once(monkeyp
         away[0] = False
         assert await aside.put("s", ERROR)
     assert "s" not in aside.stuck
+
+
+@pytest.mark.parametrize(
+    ("key", "where"),
+    [
+        ("telegram/1/7//", "telegram/1/7/"), ("telegram/1/-7/42/", "telegram/1/-7/42"), ("slack/T1/C1/17.1/U7", "slack/T1/C1/17.1"),
+        ("chat", None),
+    ],
+)  # fmt: skip
+async def test_the_end_of_a_turn_whose_message_cannot_be_read_is_shown_in_the_thread_of_its_conversation(
+    key: str, where: str | None, sqlite: str
+) -> None:
+    shown = list[str]()
+
+    def outlet(chat: ChatOrigin, *_: object) -> None:
+        shown.append(chat.address.text())
+
+    chats = SimpleNamespace(outlet=outlet)
+    async with opened(sqlite) as store:
+        await store.sessions.make("s_1", key, "{}")
+        await outlet_of(cast("Any", chats), store, OpenTurn("t_1", "s_1", 1), ())
+    assert shown == ([where] if where is not None else [])

@@ -21,16 +21,18 @@ from agent_core.limits.retention import Keep
 from agent_core.limits.spend import Budget
 from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
 from agent_core.tools.base import WhenTainted
+from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.registry import ToolRegistry
-from gateway.config.agents import agents_of
+from agent_core.tools.search import Engine
+from gateway.config.agents import AgentEntry, agents_of
 from gateway.config.limits import Retention
 from gateway.config.model import Model, endpoints_of
 from gateway.config.paths import find_paths
-from gateway.config.reading import load
+from gateway.config.reading import ConfigError, load
 from gateway.config.sections import Config, Guardrails, Recovery
 from gateway.daemon import _admins, _hub_settings, _later
 from gateway.later.tasks import TaskLimits
-from gateway.limits.agents import Agent, AgentMemory
+from gateway.limits.agents import PLAIN, Agent, AgentMemory
 from gateway.limits.alerts import AlertLimits, AlertRules
 from gateway.limits.patience import DoorLimits
 from gateway.webhooks.events import HookEvent
@@ -96,7 +98,7 @@ def test_how_turns_are_held_to_what_is_configured(tmp_path: Path) -> None:
         "OUTSPOKEN_TOOLS__APPROVERS": "anyone", "OUTSPOKEN_TOOLS__MEMORY_WRITERS": "telegram/1/5", "OUTSPOKEN_MODEL__ATTEMPTS": "6",
         "OUTSPOKEN_SESSION__QUEUE_LIMIT": "7", "OUTSPOKEN_SESSION__OPEN_TURNS": "80", "OUTSPOKEN_SESSION__WAITING_LIMIT": "90",
         "OUTSPOKEN_SESSION__HISTORY_TURNS": "12", "OUTSPOKEN_SESSION__POLICY": "steer", "OUTSPOKEN_MODEL__SYSTEM_PROMPT": "Be brief.",
-        "OUTSPOKEN_OPERATORS__CHAT": "telegram/5", "OUTSPOKEN_MODEL__BASE_URL": "http://127.0.0.1:1/v1",
+        "OUTSPOKEN_OPERATORS__CHAT": "telegram/5", "OUTSPOKEN_TOOLS__TAINTED_TOOLS": '{"edit_file": "allow"}', "OUTSPOKEN_MODEL__BASE_URL": "http://127.0.0.1:1/v1",
     }  # fmt: skip
     own = {name: 100 + place for place, name in enumerate(_OF_TURNS)}
     env |= {f"OUTSPOKEN_MODEL__{name}".upper(): str(value) for name, value in own.items()}
@@ -105,17 +107,34 @@ def test_how_turns_are_held_to_what_is_configured(tmp_path: Path) -> None:
     env |= {f"OUTSPOKEN_RECOVERY__{name}".upper(): str(value) for name, value in counts.items()}
     env |= {f"OUTSPOKEN_GUARDRAILS__{name}".upper(): str(value) for name, value in guards.items()}
     config, paths = load(None, env).config, find_paths({"OUTSPOKEN_HOME": str(tmp_path)})
-    found = _hub_settings(config, paths, ToolRegistry([]), None)
+    found = _hub_settings(config, paths, ToolRegistry(FILE_TOOLS), None)
     assert {name: getattr(found.turn, name) for name in own} == own
     assert (found.turn.approval_seconds, found.turn.ladder, found.turn.guards) == (
         123, LadderCounts(retry=5, **counts), GuardCounts(**guards),
     )  # fmt: skip
     policy = found.tools_policy
-    assert policy == type(policy)(frozenset({"write_file"}), WhenTainted.REFUSE, {}, ("anyone",))
+    by_tool = {"edit_file": WhenTainted.ALLOW}
+    assert policy == type(policy)(frozenset({"write_file"}), WhenTainted.REFUSE, by_tool, ("anyone",))
+    assert [one.name for one in found.turn.tools if one.needs_approval] == ["write_file"]
+    assert {one.name: one.tainted for one in found.turn.tools} == {
+        name: by_tool.get(name, WhenTainted.REFUSE)
+        for name in ("write_file", "append_file", "edit_file", "delete_file")
+    }
     assert (found.queue_limit, found.history_turns, found.policy.value) == (7, 12, "steer")
     assert (found.bounds.open, found.bounds.waiting, found.system_prompt) == (80, 90, "Be brief.")
     assert (found.memory_writers, found.operators_chat, found.rehearsal) == (frozenset({"telegram/1/5"}), True, False)
     assert (found.workspaces, found.spool) == (paths.workspaces, paths.spool)
+
+
+@pytest.mark.parametrize("engine", list(Engine))
+def test_who_wants_a_key_is_not_asked_without_one(engine: Engine) -> None:
+    search = configured("search", engine=engine.value, api_key="k").search
+    assert (search.engine, search.api_key is not None) == (engine, True)
+    if engine is Engine.SEARXNG:  # everybody runs it themselves
+        assert configured("search", engine=engine.value).search.api_key is None
+        return
+    with pytest.raises(ConfigError, match=f"{engine.called} wants a key"):
+        configured("search", engine=engine.value)
 
 
 def test_what_tasks_are_held_to() -> None:
@@ -147,6 +166,14 @@ def test_who_agents_are() -> None:
         "coder", "You code.", ("m",), ("read_file",), AgentMemory.OWN, Amount(9, 500_000_000), ("telegram/7",), (), ("telegram/5", "slack/u7")
     )  # fmt: skip
     assert agents_of(agents)["plain"].people == ("",), "held to admins where there are none it answers nobody"
+
+
+@pytest.mark.parametrize("name", ["coder", "a", "7", "release-notes_v1.2", "x" * 40])
+def test_an_agents_name_can_be_typed_as_one_word_and_is_not_what_stands_for_none(name: str) -> None:
+    assert AgentEntry(name=name, prompt="p").name == name
+    for wrong in (f"{name} x", f"{name}/x", f"-{name}", f"{name:x<41}", "", PLAIN):
+        with pytest.raises(ValidationError, match="name"):
+            AgentEntry(name=wrong, prompt="p")
 
 
 def test_whom_platforms_name_as_admins_is_known_by_platform() -> None:

@@ -349,11 +349,21 @@ def test_less_room_is_never_better(free: int) -> None:
     assert LEVELS.index(more) <= LEVELS.index(here)
 
 
+ABOUT = {
+    **dict.fromkeys((BreakCause.UNAUTHORISED, BreakCause.FORBIDDEN, BreakCause.PAYMENT_REQUIRED), "model.key"),
+    BreakCause.NOT_FOUND: "model.name",
+    BreakCause.RATE_LIMITED: "model.rate",
+    **dict.fromkeys(doctor_model.REACH_FIXES, "model.reach"),
+}
+"""What an operator looks at; with every other cause, at the server itself."""
+
+
 @pytest.mark.parametrize("cause", list(BreakCause))
 def test_every_break_of_the_small_call_has_a_remedy(cause: BreakCause) -> None:
     found = doctor_model.judged_break(CallBroke(at=0, cause=cause), "host", "model", ("modell",))
-    assert found.level in (Severity.PROBLEM, Severity.WARNING)
+    assert found.level is (Severity.WARNING if cause is BreakCause.RATE_LIMITED else Severity.PROBLEM)
     assert found.fix
+    assert found.check == ABOUT.get(cause, "model.answers")
 
 
 def test_what_a_running_gateway_says_becomes_findings() -> None:

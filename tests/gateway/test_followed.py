@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,9 +20,10 @@ from gateway.queues.queue import Running, SessionQueue, Waiting
 from gateway.queues.queues import Queues
 from gateway.sessions import recents
 from gateway.sessions.followers import Watching
+from gateway.setaside.unclaimed import Unclaimed
 from gateway.sharing.portion import Portion
 from tests.agent_core.turns import gives
-from tests.store.support import FakeClock, message, opened
+from tests.store.support import FakeClock, message, opened, turn_of
 
 KEY = SessionKey("web", "page", "a")
 
@@ -207,3 +208,27 @@ async def test_a_message_that_cannot_be_read_hides_nothing_else_of_its_conversat
         assert set(said) == {"m1", "k2"}
         assert "cannot be read any more" in said["m1"][1]
         assert said["k2"][0] == "hello"
+
+
+async def test_whoever_follows_waits_while_what_an_earlier_process_left_is_not_taken_up_and_no_longer(
+    sqlite: str,
+) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, _ = await turn_of(store)
+    clock, none = FakeClock(), cast("Any", None)
+    async with opened(sqlite) as store:
+        left, runner = Unclaimed(store, none, clock), SimpleNamespace(closing=False)
+        here = Watching(store, Queues(), cast("Any", runner), clock, Portion(), left)
+        queue = SessionQueue("chat", session)
+        assert await here.lacks(queue), "it is looked up, where nobody knows of it"
+        queue.epoch = epoch + 1
+        assert await here.lacks(queue), "it is ours, and known"
+        runner.closing = True
+        assert not await here.lacks(queue), "nobody takes it up any more"
+        runner.closing = False
+        (key,) = left.known
+        left.known[key] = replace(left.known[key], taken_at=clock.monotonic())
+        assert not await here.lacks(queue), "it is taken up"
+        queue.blocked = True
+        assert await here.lacks(queue), "and is not in its queue yet"
+    left.bell.close()

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from adapters.contract.chat import Attachment, AttachmentKind
+from agent_core.failures.known import Known
 from agent_core.journal.rows import opened_of
 from agent_core.jsonvalue import Json
-from agent_core.rules.taint import EARLIER
+from agent_core.rules.taint import ATTACHED, EARLIER
+from agent_core.settings import Route
 from agent_core.tools.base import EffectClass, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from tests.gateway.rig import Rig, call_chunk, chunk, gateway
+from gateway.config.types import SessionPolicy
+from gateway.sessions.opening import HubSettings, opened_event
+from tests.gateway.rig import QUICK, Rig, call_chunk, chunk, gateway
+from tests.gateway.test_accepting import in_chat
 
 
 class Reads:
@@ -52,3 +59,16 @@ async def test_the_next_turns_know_it_also_after_a_restart_and_other_conversatio
         assert not await earlier(rig, "go on", session="another")
     async with gateway(tmp_path, reply, tools=tools) as rig:
         assert await earlier(rig, "and on") is foreign
+
+
+@pytest.mark.parametrize("which", [None, 0, 1, 2])
+def test_words_of_others_are_known_whichever_of_several_messages_that_are_answered_together_brings_them(
+    which: int | None,
+) -> None:
+    settings = HubSettings(QUICK, "", 1, 9, SessionPolicy.QUEUE, Path("/nowhere"), 9, False, "test")
+    said = [in_chat("7", number) for number in range(3)]
+    if which is not None:
+        picture = Attachment(AttachmentKind.IMAGE, "ref", "a.png")
+        said[which] = replace(said[which], chat=replace(said[which].chat, attachments=(picture,)))
+    made = opened_event(said, settings, (Route("m", "host"),), Known(), at=1, seed=1)
+    assert (ATTACHED in made.foreign) is (which is not None)

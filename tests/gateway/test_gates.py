@@ -82,3 +82,14 @@ async def test_who_is_refused_in_several_chats_at_once_is_refused_as_a_bot() -> 
         assert gates.waits(HERE)[Urgency.FINAL] == 0
         await gates.too_fast(replace(HERE, chat=chat), 60.0)
     assert gates.waits(HERE)[Urgency.FINAL] > 0
+
+
+async def test_whoever_looks_after_an_account_hears_of_its_own_failures_and_of_which_kind_they_are() -> None:
+    gates, heard = await gates_of(Shelf(), FakeClock()), list[str]()
+    gates._accounts.on_failing(
+        "telegram", "bot", missed=lambda: heard.append("missed"), shut_out=lambda: heard.append("shut out")
+    )
+    for address in (HERE, replace(HERE, account="another"), THERE):
+        gates.missed(address)
+        gates.shut_out(address)
+    assert heard == ["missed", "shut out"] * 2

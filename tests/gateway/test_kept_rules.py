@@ -28,7 +28,7 @@ from gateway.chats.enclosed import Enclosed, _kept
 from gateway.chats.readout import Readout
 from gateway.queues.queue import Waiting
 from gateway.retention import forgetting
-from gateway.retention.forgetting import Forgetting, Quiet
+from gateway.retention.forgetting import Forgetting, ForgettingResult, Quiet
 from gateway.retention.upkeep import GOING, FilePlaces, Upkeep
 from tests.agent_core.turns import opened as turn_opened
 from tests.store.support import FakeClock
@@ -301,3 +301,17 @@ async def test_what_a_killed_process_left_in_a_folder_goes_and_is_no_use_of_it(t
     assert (await one.look()).workspaces_bytes == 10
     assert not left.exists()
     assert left.parent.stat().st_mtime == nine_days_ago
+
+
+@pytest.mark.parametrize("rewritten", [True, False])
+@pytest.mark.parametrize("shared", [0, 2])
+@pytest.mark.parametrize("copies", [(), ("old.db", "older.db")])
+def test_whoever_has_somebody_forgotten_is_told_what_is_left_of_them_and_where(
+    rewritten: bool, shared: int, copies: tuple[str, ...]
+) -> None:
+    words = " ".join(ForgettingResult(1, 2, 3, shared, 4, rewritten).lines(copies))
+    assert "Turns: 1, messages: 2, conversations: 3, files and folders: 4." in words
+    assert ("was not written anew" in words) is not rewritten
+    assert ("Conversations with others: 2." in words) is bool(shared)
+    assert [one in words for one in ("old.db", "older.db")] == [bool(copies)] * 2
+    assert "Backups and logs that you keep elsewhere still hold" in words

@@ -9,10 +9,11 @@ import pytest
 
 from agent_core.learning.incidents import IncidentRules
 from agent_core.store.store import Damaged, StorageUnavailable
+from agent_core.store.troubles.rows import IncidentRow, IncidentState
 from gateway.sessions import learning as of_learning
 from gateway.sessions.learning import OURSELVES, Learning
 from tests.gateway.test_accepting import in_chat
-from tests.store.support import IDS, FakeClock
+from tests.store.support import IDS, FakeClock, opened
 
 ROW: Any = SimpleNamespace(fingerprint="f")
 
@@ -110,3 +111,19 @@ async def test_a_turn_begins_also_where_what_was_learnt_cannot_be_understood() -
     troubles.fails = ValueError("not enough values to unpack")
     known = await learning(troubles).known(in_chat("2", 1), "s_1", 1)
     assert ([*known.stalls], known.incidents) == ([], ())
+
+
+async def test_who_could_not_be_told_meanwhile_is_told_of_what_happened_lately_and_of_nothing_older(
+    sqlite: str,
+) -> None:
+    clock, rules, told = FakeClock(), IncidentRules(), list[str]()
+    lately = rules.window_ms + rules.quiet_ms
+    async with opened(sqlite, clock) as store:
+        for ago in (0, lately - 1, lately, lately + 1):
+            row = IncidentRow(
+                f"i{ago}", f"f{ago}", IncidentState.OPEN, "stalled", "", "", "", clock.now, clock.now - ago
+            )
+            await store.troubles.put_incident(row)
+        one = Learning(rules, cast("Any", None), lambda key, _: told.append(key), store, clock, IDS)
+        await cast("Any", one)._tell_of_late()
+    assert {key.split(":")[1] for key in told} == {"i0", f"i{lately - 1}"}

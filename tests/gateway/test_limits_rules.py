@@ -14,6 +14,7 @@ from adapters.contract.base import TEMPORARY, FromApi, FromChat, SessionKey, Tas
 from adapters.contract.callers import PROXY, KeyTerms
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.driver.closing import TurnIdentity
+from agent_core.driver.spending import Spender
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer
 from agent_core.limits.quotas import QuotaKind, QuotaLimits
 from agent_core.limits.spend import Budget
@@ -389,6 +390,23 @@ async def test_a_key_is_told_what_is_left_beside_what_is_held_for_it() -> None:
     await book.admit(SINGLE, standing)
     (left,) = book.meters.left("laptop", 0, 0, FakeClock().now)
     assert (left.what, left.limit, left.left) == ("tokens", 100, 50)
+
+
+@pytest.mark.parametrize(
+    "rules", [BudgetRules(), BudgetRules(limits={Budget.DAY: Amount(9)})], ids=["no budgets", "budgets"]
+)
+def test_calls_are_paid_for_wherever_anybody_has_a_limit_and_counted_for_nobody_else(rules: BudgetRules) -> None:
+    book = BudgetBook(Spender(NONE, rules, FakeClock()), NONE, FakeClock())
+    limited = replace(PAGE, task=TaskTerms("web/page/s//", "ada", 60, 5, tokens=7))
+    agent = Agent("coder", "", (), None, AgentMemory.ON, Amount(8))
+    for inbound, standing in (
+        (SINGLE, TurnStanding(key="laptop", terms=KeyTerms(day_tokens=100))),
+        (limited, TurnStanding()),
+        (CHAT, TurnStanding(agent)),
+    ):
+        assert book.spending(inbound, TurnIdentity("t", "s", 1), standing) is not None
+    counted = book.spending(CHAT, TurnIdentity("t", "s", 1), TurnStanding())
+    assert (counted is not None) is rules.active
 
 
 @pytest.mark.parametrize(

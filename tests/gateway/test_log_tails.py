@@ -62,3 +62,13 @@ def test_of_a_pipe_that_is_named_as_a_file_nothing_is_lost(packed: bool) -> None
         tail = Tail(f"/dev/fd/{reading}")
         assert [*tail.all()] == lines
         tail.close()
+
+
+def test_a_packed_log_is_over_when_it_is_read_and_nothing_of_it_comes_twice(tmp_path: Path) -> None:
+    log = tmp_path / "log.gz"
+    log.write_bytes(gzip.compress(b"one\ntwo\n"))
+    tail = Tail(str(log))
+    assert [*tail.more()] == [b"one\n", b"two\n"]
+    assert tail.over, "whoever waits for more of it would wait for ever"
+    assert [*tail.more()] == []
+    tail.close()

@@ -162,6 +162,16 @@ async def test_a_chat_that_has_moved_there_and_back_is_where_it_is_now() -> None
         assert moved["telegram", "1", one] == "a"
 
 
+def test_what_is_left_of_a_chat_goes_where_it_is_now_however_often_it_has_moved() -> None:
+    surfaces = Surfaces(cast("Any", SimpleNamespace(accounts=SimpleNamespace())))
+    here: Any = SimpleNamespace(address=ChatAddress("telegram", "1", "d"))
+    surfaces._surfaces[here.address.text()] = here
+    for old, new in (("a", "b"), ("b", "c"), ("c", "d")):
+        surfaces.move("telegram", "1", old, new)
+    for chat in "abcd":
+        assert surfaces.at(ChatAddress("telegram", "1", chat)) is here
+
+
 @pytest.mark.parametrize(
     ("kind", "asked_in", "told"),
     [(ChatKind.GROUP, "2", True), (ChatKind.GROUP, "9", False), (ChatKind.PRIVATE, "2", False), (None, "", False)],

@@ -208,7 +208,17 @@ def test_a_pipe_that_is_closed_ends_the_following() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "ago"), [("90s", 90), ("30m", 1_800), ("2h", 7_200), ("7d", 604_800), ("2027-01-15T07:00", 3_600)]
+    ("words", "ago"),
+    [
+        ("90s", 90),
+        ("30m", 1_800),
+        ("2h", 7_200),
+        ("7d", 604_800),
+        ("2027-01-15T07:00", 3_600),
+        ("2027-01-15T07:00Z", 3_600),
+        ("2027-01-15T09:00+02:00", 3_600),
+        ("2027-01-15T01:30-05:30", 3_600),
+    ],
 )
 def test_since_is_a_span_or_a_time(words: str, ago: int) -> None:
     assert since_ms(words, NOW) == NOW - ago * 1_000

@@ -24,7 +24,7 @@ from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
 from agent_core.tools.files.trees import below
 from gateway.explain.story import why
-from gateway.retention.upkeep import FilePlaces, Upkeep
+from gateway.retention.upkeep import FilePlaces, Tally, Upkeep
 from tests.deepfolders import dig
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.storage.harm import damage
@@ -303,6 +303,29 @@ async def test_records_of_conversations_that_are_over_go_last(tmp_path: Path) ->
         assert tally.records >= 3  # the last message stays, and with it its conversation
         assert len(await turns_of(rig, "stays")) == 1
         assert (await rig.say("hello again", session="s0")).view.text == "There are 2 messages."
+
+
+async def test_what_a_clock_that_ran_ahead_may_have_stamped_too_early_is_kept_whatever_it_is(tmp_path: Path) -> None:
+    def doubted() -> Upkeep:
+        one = upkeep(rig, tmp_path, 500)
+        now = one.clock.now_ms()
+        one._reckoning = Reckoning(now, leaps=((0, now),))
+        return one
+
+    def gone(tally: Tally) -> list[bool]:
+        counts = (tally.journals, tally.messages, tally.workspaces, tally.spooled, tally.records)
+        return [count > 0 for count in counts]
+
+    async with gateway(tmp_path, echo) as rig:
+        rig.store.writing.clock = Ahead(500)
+        for number in range(2):
+            await rig.say(f"{number}", session=f"s{number}")
+        for folder in ("workspaces", "outbox"):
+            (tmp_path / folder / "left").mkdir(parents=True)
+        assert gone(await doubted().look()) == [False] * 5
+        assert gone(await upkeep(rig, tmp_path, 500, Keep(records_days=0)).look()) == [True] * 4 + [False]
+        assert gone(await doubted().look()) == [False] * 5
+        assert (await upkeep(rig, tmp_path, 500).look()).records > 0
 
 
 async def test_what_cannot_be_read_of_one_kind_keeps_no_other_from_being_removed(tmp_path: Path) -> None:

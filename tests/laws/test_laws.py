@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -345,3 +346,14 @@ def test_where_one_gateway_serves_the_newest_process_lives_until_it_has_ended() 
         assert not Viewpoint(NOW, (ended, before), runs=runs).alive(NODE.node)
         assert not Viewpoint(NOW, (NODE, before), runs=runs).alive(before.node)
         assert not Viewpoint(NOW, (), runs=runs).alive(NODE.node)
+
+
+@pytest.mark.parametrize("runs", [True, None, False])
+def test_there_is_somebody_who_does_what_is_due_from_when_the_newest_began_until_it_has_ended(
+    runs: bool | None,
+) -> None:
+    before, ended = replace(NODE, node=NODE.node - 1, started_at=1), replace(NODE, ended_at=NOW - 5)
+    since = NODE.started_at if runs is not False else 0
+    assert Viewpoint(NOW, (NODE, before), runs=runs).up_since == since
+    assert Viewpoint(NOW, (ended, before), runs=runs).up_since == 0
+    assert Viewpoint(NOW, (), runs=runs).up_since == 0

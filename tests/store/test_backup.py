@@ -58,6 +58,16 @@ def test_no_copy_takes_the_place_of_what_is_there_also_if_it_came_meanwhile(
     assert {one.name for one in tmp_path.iterdir()} == {"db", "copy", "later"}
 
 
+def test_a_copy_that_is_not_whole_is_no_backup_and_nothing_of_it_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = database(tmp_path / "db", "own")
+    monkeypatch.setattr(backup, "not_whole", gives("the table turns is missing"))
+    with pytest.raises(CannotCopy, match="the table turns is missing"):
+        back_up(here, tmp_path / "copy")
+    assert {one.name for one in tmp_path.iterdir()} == {"db"}
+
+
 def copied(_: Path, to: Path) -> None:
     database(to, "own")
 

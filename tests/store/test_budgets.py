@@ -15,8 +15,9 @@ from agent_core.limits.spend import Budget, Measure
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import PotRow, ReservationRow, ReservationState
 from agent_core.store.budgets.sql import release
+from agent_core.store.evidence import EvidenceReads
 from agent_core.store.store import Conflict, Fenced, Store
-from tests.store.support import FakeClock, child, opened, session_of, take_over
+from tests.store.support import FakeClock, child, opened, row, session_of, take_over, turn_of
 
 DAY = Pot(Budget.DAY, "day:all", 1_000, 2_000, Amount(1_000), Amount(800))
 PERSON = Pot(Budget.PERSON, "person:p", 1_000, 2_000)
@@ -170,3 +171,21 @@ async def test_old_calls_and_turns_are_forgotten_and_running_ones_are_not(where:
         await store.budgets.settle(session, epoch, "c2", Amount(5), (running,), 3, estimated=False)
         with pytest.raises(Conflict):
             await store.budgets.settle(session, epoch, "c1", Amount(5), (turn, DAY), 2, estimated=False)
+
+
+@pytest.mark.parametrize("estimated", [False, True])
+async def test_a_turn_that_used_more_than_was_counted_for_its_calls_is_known_unless_that_was_a_guess(
+    store: Store, estimated: bool
+) -> None:
+    turns: dict[str, int] = {}
+    for number, paid in enumerate((14, 15, 16, 0)):
+        session, epoch, turn = await turn_of(store, f"chat{number}")
+        for call, used in enumerate((paid // 2, paid - paid // 2) if paid else ()):
+            name = f"{turn}:{call}"
+            await store.budgets.reserve(session, epoch, name, Amount(50), (PERSON,), 1)
+            await store.budgets.settle(session, epoch, name, Amount(used), (PERSON,), 2, estimated=estimated)
+        await store.turns.close(session, epoch, turn, [row(1)], "answered", 100 + number, used=(10, 5))
+        turns[turn] = paid
+    found = (await EvidenceReads(store.asks).ledger(0)).unpaid
+    less = [turn for turn, paid in turns.items() if paid == 14 and not estimated]
+    assert [(one.turn, one.used, one.paid) for one in found] == [(turn, 15, 14) for turn in less]

@@ -20,7 +20,7 @@ from agent_core.store.sessions.takeups import Charges
 from agent_core.store.store import Conflict, Fenced, Store
 from agent_core.store.tables import deliveries
 from gateway.queues.prefs import Prefs, goes_by
-from tests.store.support import FakeClock, message, opened, row, session_of, turn_of
+from tests.store.support import FakeClock, message, opened, row, session_of, taken_over, turn_of
 
 
 @pytest_asyncio.fixture
@@ -201,3 +201,16 @@ async def test_what_was_shown_of_a_turn_is_listed_in_the_order_in_which_it_stand
     for place in (3, 1, 2):
         await store.deliveries.put(session, epoch, [replace(part(turn), part=place, place=place)])
     assert [one.row.place for one in await store.deliveries.of(turn)] == [1, 2, 3]
+    assert [one.row.place for one in await store.deliveries.open()] == [1, 2, 3]
+
+
+async def test_a_turn_a_message_and_a_part_that_are_taken_up_together_are_each_under_their_own_suspicion(
+    store: Store,
+) -> None:
+    session, epoch, turn = await turn_of(store)
+    waits = await store.inbox.accept(message("waits"))
+    await store.deliveries.put(session, epoch, [wanted := part(turn)])
+    name = (wanted.surface, wanted.origin, wanted.bubble, wanted.part)
+    await store.left.take_up(taken_over, [session], {session: Charges({turn: 1}, {waits.inbox_id: 2}, {name: 3})})
+    left = (await store.left.turns(), await store.left.messages(), await store.left.parts())
+    assert [[one.suspicion for one in some] for some in left] == [[1], [2], [3]]

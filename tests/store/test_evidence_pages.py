@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from agent_core.store import evidence
+from agent_core.store import tables as t
 from agent_core.store.database.asks import StoreAsks
 from agent_core.store.evidence import EvidenceReads
 from tests.store.support import FakeClock, message, opened, row, session_of, started
+from tests.store.test_pieces import body, said
 
 
 class Odd(StoreAsks):
@@ -63,3 +67,18 @@ async def test_each_turn_is_on_one_page_or_named_as_senseless(odd: tuple[int, ..
             assert len(page.keys) == len(page.rows) + len(page.senseless) <= size
             after = page.keys[-1]
         assert (found, named) == ([one for one in turns if one not in asks.odd], [turns[number] for number in odd])
+
+
+@pytest.mark.parametrize("most", [1, 900, 10**6])
+async def test_a_page_of_what_is_large_is_bounded_by_its_size_and_each_is_on_one(
+    most: int, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "PIECES_BYTES", most)
+    async with opened(where) as store:
+        await store.inbox.accept(message("k", body=body(said(20))))
+        reads, after, pages = EvidenceReads(store.asks), 0, list[list[int]]()
+        while page := await reads.pieces(after, 100):
+            pages.append([one.size for one in page])
+            after = page[-1].number
+        assert all(len(sizes) == 1 or sum(sizes) <= most for sizes in pages)
+        assert sum(map(len, pages)) == len(await store.writer.alone(lambda conn: conn.execute(select(t.pieces)).all()))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import literal_column, select, text
 
 from agent_core.limits.budgets import Amount, Level, Pot
 from agent_core.limits.retention import DAY_MS, Keep
@@ -313,3 +313,14 @@ async def test_each_kind_is_kept_for_its_own_time(
         states = await store.deliveries.adapter_states(0, clock.now)
         assert (len(await store.overview.audit(9)), len(states)) == left
         assert states[-1].at == then + 9
+
+
+async def test_a_file_is_told_as_written_anew_exactly_where_nothing_is_left_between_its_rows(sqlite: str) -> None:
+    free = select(literal_column("freelist_count", t.Int)).select_from(text("pragma_freelist_count"))
+    async with opened(sqlite) as store:
+        await store.memory.put("chat", "memory", "0", "x" * 400_000, at_ms=1)
+        await store.memory.delete("chat", "memory", "0")
+        size = await store.retaining.database_bytes()
+        for most, anew in ((size - 1, False), (size, True), (None, True)):
+            assert await store.keeping.scrub(most) is anew
+            assert ((await store.asks.all(free))[0][0] == 0) is anew

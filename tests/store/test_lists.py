@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agent_core.store.audit import AuditRow
+from agent_core.store.database.asks import around
 from agent_core.store.database.lines import PAGE_BYTES
+from agent_core.store.errors import Damaged
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import SessionChange
 from tests.storage.harm import JUNK, leaves
@@ -133,3 +140,16 @@ async def test_turns_of_a_time_are_those_that_were_open_in_it(where: str) -> Non
         ):  # fmt: skip
             found = [one.turn for one in await store.turns.between(session, since, until)]
             assert found == names, (since, until)
+
+
+@given(st.lists(st.integers(0, 99), unique=True, max_size=20), st.sets(st.integers(0, 99)))
+def test_around_what_cannot_be_read_all_else_is_found_and_each_key_that_was_lost_is_named(
+    keys: list[int], odd: set[int]
+) -> None:
+    async def ask(some: Sequence[int]) -> Sequence[int]:
+        if odd.intersection(some):
+            raise Damaged("a page of it")
+        return some
+
+    found, lost = asyncio.run(around(keys, ask))
+    assert (found, lost) == ([one for one in keys if one not in odd], [one for one in keys if one in odd])
