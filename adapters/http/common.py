@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
@@ -21,7 +22,6 @@ from agent_core.text.tongue import known_sentence
 
 PATIENCE_SECONDS = 60
 """SDKs wait so long if they are told to; told of more they ask again at once."""
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,10 @@ def host_of(header: str) -> str:
         return ""
 
 
+SEND_IT = "Send it as: Authorization: Bearer <key>"
 WRONG_KEY = Problem(
     401,
-    "The API key is missing, wrong or not good any more. Send it as: Authorization: Bearer <key>",
+    f"The API key is missing, wrong or not good any more. {SEND_IT}",
     "authentication_error",
     code="invalid_api_key",
 )
@@ -118,8 +119,10 @@ WRONG_KEY = Problem(
 
 def stranger(request: web.Request, key: str | None, allowed: Sequence[str], own_host: str = "") -> Problem | None:
     """Why a request must be refused before it is looked at, or None."""
-    if (problem := _elsewhere(request, allowed, own_host, keyless=key is None)) is not None:
+    if (problem := _elsewhere(request, allowed)) is not None:
         return problem
+    if key is None and not _of_this_machine(host_of(request.host), own_host):
+        return Problem(403, f"This gateway does not answer to the name {host_of(request.host)!r}.")
     return None if bearer_ok(request.headers.get("Authorization"), key) else WRONG_KEY
 
 
@@ -155,17 +158,18 @@ def caller_of(
     named = request.get(NAMED)
     if named is not None and (found is None or (found is ANYBODY and callers.keyless)):
         found = proxied(named) if named else None
-        return _elsewhere(request, allowed, own_host, keyless=False) or found or NOT_NAMED
-    keyless = found is ANYBODY and callers.keyless
-    return _elsewhere(request, allowed, own_host, keyless=keyless) or found or WRONG_KEY
+        return _elsewhere(request, allowed) or found or NOT_NAMED
+    if (problem := _elsewhere(request, allowed)) is not None:
+        return problem
+    if found is ANYBODY and callers.keyless and not _of_this_machine(host_of(request.host), own_host):
+        # The gateway's public name, say: with a key it is served, so one is asked for, as everywhere; the page does so at this code.
+        words = f"By the name {host_of(request.host)!r} this gateway serves nobody without an API key. {SEND_IT}"
+        return replace(WRONG_KEY, message=words)
+    return found or WRONG_KEY
 
 
-def _elsewhere(request: web.Request, allowed: Sequence[str], own_host: str, *, keyless: bool) -> Problem | None:
-    """Why a request is not served, wherever it comes from, or None.
-
-    A page of another origin may not use the gateway through a visitor's browser; without a key, a name that was made to
-    point here (DNS rebinding) may not either.
-    """
+def _elsewhere(request: web.Request, allowed: Sequence[str]) -> Problem | None:
+    """Why a request is not served, with whatever key, or None: a page of another origin may not use the gateway through a visitor's browser."""
     origin = request.headers.get("Origin")
     if origin and origin != "null" and "*" not in allowed and origin not in allowed:
         same = urlsplit(origin).netloc.lower() == request.host.lower()
@@ -175,9 +179,16 @@ def _elsewhere(request: web.Request, allowed: Sequence[str], own_host: str, *, k
             )
     if origin == "null" and "*" not in allowed:
         return Problem(403, "Pages without an origin may not call this gateway.")
-    if keyless and host_of(request.host) not in _LOOPBACK | {own_host.lower()}:
-        return Problem(403, f"This gateway does not answer to the name {host_of(request.host)!r}.")
     return None
+
+
+@lru_cache(64)
+def _of_this_machine(name: str, own: str) -> bool:
+    """Without a key, a name that was made to point here (DNS rebinding) is not served: nobody can do that with these."""
+    try:
+        return name in ("localhost", "::1", own.lower()) or ipaddress.IPv4Address(name).is_loopback
+    except ValueError:
+        return False
 
 
 LIMIT_HEADERS = tuple(

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from adapters.contract.callers import ShareLinks
 from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint, may_be_called
 from adapters.http.errorsas import Disconnect, ErrorsAs
-from gateway.config.types import is_loopback
+from gateway.config.types import is_loopback, plainly
 from gateway.limits.patience import DoorLimits
 
 _DOOR = DoorLimits()
@@ -96,6 +96,7 @@ class Server(Section):
     @field_validator("host")
     @classmethod
     def _is_a_host(cls, value: str) -> str:
+        value = plainly(value)
         if not may_be_called(value):
             fix = "Write an address of this machine, or 0.0.0.0 for all of them."
             raise complaint("host", "host is the name or address of no machine", fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, ClassVar, Self, TypeAlias, cast
@@ -141,6 +142,22 @@ Secrets: TypeAlias = Annotated[tuple[Secret, ...], BeforeValidator(listed)]
 Paths: TypeAlias = Annotated[tuple[Path, ...], BeforeValidator(listed)]
 Table: TypeAlias = Annotated[Mapping[str, JsonValue], BeforeValidator(parsed_json)]
 Headers: TypeAlias = Annotated[Mapping[str, str], BeforeValidator(parsed_json), AfterValidator(header_safe)]
+
+
+_OF_NUMBERS = frozenset("0123456789abcdefx.")
+
+
+def plainly(host: str) -> str:
+    """The host in the one spelling that a server listens at and a client calls: the system reads more of them ("127.1", "0")."""
+    host = host.strip()
+    if host.startswith("[") and host.endswith("]"):
+        return host[1:-1]
+    if host[:1].isdecimal() and _OF_NUMBERS.issuperset(host.lower()):
+        import socket  # which nearly no command needs to read a configuration
+
+        with suppress(OSError):
+            return socket.inet_ntoa(socket.inet_aton(host))
+    return host
 
 
 def is_loopback(host: str) -> bool:

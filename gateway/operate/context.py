@@ -111,7 +111,7 @@ def caller_key(config: Config) -> str | None:
         raise ConfigError([ConfigProblem("OUTSPOKEN_KEY (environment)", f"it {error.message()}.")]) from None
 
 
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a server that listens everywhere is called at loopback
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "*": "127.0.0.1", "": "127.0.0.1"}  # noqa: S104 - a server that listens everywhere is called at loopback
 """Of the same family: a server at ``::`` listens to IPv6 only."""
 
 

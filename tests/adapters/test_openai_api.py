@@ -248,12 +248,15 @@ async def test_the_page_is_told_of_a_used_id_as_the_api_is(up: Serving):
         assert error["code"] == "idempotency_key_reused"
 
 
-async def test_a_name_that_was_made_to_point_here_is_not_answered(up: Serving):
+async def test_by_a_name_that_is_not_this_machines_a_key_is_asked_for(up: Serving):
+    """It may have been made to point here; or it is the public one, and the page asks for the key at this code."""
     async with (
         aiohttp.ClientSession() as http,
         http.get(f"{up.url}/v1/models", headers={"Host": "rebound.example:80"}) as response,
     ):
-        assert response.status == 403
+        told = (await response.json())["error"]
+        assert (response.status, told["code"]) == (401, "invalid_api_key")
+        assert "'rebound.example'" in told["message"]
 
 
 async def test_a_limit_that_the_client_set_is_told_by_the_finish_reason_alone(client: openai.AsyncOpenAI):

@@ -266,6 +266,23 @@ def test_a_stream_in_the_background_is_gone_on_with_behind_any_event(
     )
 
 
+def test_a_stream_in_the_background_that_is_left_is_gone_on_with_behind_its_last_event():
+    said = "One two three."
+    last = ended(example(ExitCode.ANSWERED), text("s0", said, BubbleKind.ANSWER, final=True))
+    for seen in range(len(said) + 1):
+        asked, events = job(ErrorsAs.WORDS, placed=True), list[Event]()
+        for _ in range(2):  # whoever has had all that there is, is told of the end as well
+            spelling = ResponseSpelling(asked)
+            sofar = spelling.listening().new(shown(text("s0", said[:seen]))) if seen else []
+            *told, left = events_of(spelling.begins() + spelling.left(LeftOpen("t_1", shown()), sofar))
+            assert left["type"] == "error"
+            events += told
+            asked = replace(asked, after=left["sequence_number"])
+        whole = Told().take([*events, *events_of(streamed(asked, [], last))])
+        whole.check()
+        assert said in whole.grown.values()
+
+
 def test_whoever_sees_a_call_and_what_was_thought_behind_it_at_once_is_told_them_in_their_order():
     before, thoughts = called("c1", "done"), ThoughtText()
     sights: list[Queued | Showing] = [Showing("t_1", shown(before), thoughts)]

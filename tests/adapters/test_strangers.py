@@ -51,16 +51,17 @@ def status(host: str, *, keyless: bool, origin: str = "", key: str = "", named: 
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1:8080", "localhost", "[::1]:80", OWN, "evil.example", "127.0.0.1.evil.example"]
+    "host",
+    ["127.0.0.1:8080", "127.0.0.2", "localhost", "[::1]:80", OWN, "evil.example", "127.0.0.1.evil.example", "10.0.0.1"],
 )
 @pytest.mark.parametrize("keyless", [True, False])
 @pytest.mark.parametrize("key", ["", "good"])
-def test_without_a_key_only_names_of_this_machine_are_answered_to(host: str, key: str, *, keyless: bool) -> None:
-    here = host in ("127.0.0.1:8080", "localhost", "[::1]:80", OWN)
+def test_by_another_name_than_this_machines_a_key_is_asked_for(host: str, key: str, *, keyless: bool) -> None:
+    here = host in ("127.0.0.1:8080", "127.0.0.2", "localhost", "[::1]:80", OWN)
     if key:
         assert status(host, keyless=keyless, key=key) == 200
     else:
-        assert status(host, keyless=keyless) == (401 if not keyless else 200 if here else 403)
+        assert status(host, keyless=keyless) == (200 if keyless and here else 401)
 
 
 @pytest.mark.parametrize("key", ["", "good"])

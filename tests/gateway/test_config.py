@@ -23,7 +23,7 @@ from gateway.config.paths import resolve
 from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values, survey
 from gateway.config.sections import Config, schema
 from gateway.config.types import LogLevel, SessionPolicy, is_loopback
-from gateway.operate.context import passed_over
+from gateway.operate.context import configured_url, passed_over
 
 KEY = "sk-test-0123456789abcdef"
 OTHER_KEY = "sk-other-0123456789abcdef"
@@ -769,3 +769,20 @@ def test_a_host_that_no_machine_can_be_called_is_refused_before_anybody_looks_it
 def test_a_host_that_a_machine_may_have_is_taken(host: str) -> None:
     env = {"OUTSPOKEN_SERVER__HOST": host, "OPENAI_BASE_URL": f"http://{f'[{host}]' if ':' in host else host}/v1"}
     assert load(None, {**env, "OUTSPOKEN_SERVER__API_KEY": "a-key"}).config.server.host == host
+
+
+@pytest.mark.parametrize(
+    ("written", "called"),
+    [
+        ("127.1", "127.0.0.1"),
+        (" 127.0.0.1 ", "127.0.0.1"),
+        ("[::1]", "[::1]"),
+        ("0", "127.0.0.1"),
+        ("*", "127.0.0.1"),
+        ("0x7f000001", "127.0.0.1"),
+        ("1.example.org", "1.example.org"),
+    ],
+)
+def test_a_host_in_any_spelling_that_can_be_listened_at_is_called_by_the_commands(written: str, called: str) -> None:
+    config = load(None, {"OUTSPOKEN_SERVER__HOST": written, "OUTSPOKEN_SERVER__PORT": "8787"}).config
+    assert configured_url(config) == f"http://{called}:8787"

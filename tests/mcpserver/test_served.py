@@ -212,7 +212,7 @@ async def test_odd_clients_are_answered_and_the_gateway_goes_on(tmp_path: Path):
             (b"x" * 200_000, head(), 413),
             (b"[" * 100_000, head(), 400),
             (b"{}", head() | {"Origin": "https://evil.example"}, 403),
-            (b"{}", head() | {"Host": "evil.example"}, 403),
+            (b"{}", head() | {"Host": "evil.example"}, 401),
             (b"{}", head() | {"Mcp-Session-Id": "made up"}, 404),
             (b"{}", {"Content-Type": "text/plain"}, 400),
         ):

@@ -200,11 +200,11 @@ class ResponseSpelling:
     def left(self, left: LeftOpen, rest: Sequence[TextPiece]) -> bytes:
         words = left_words(keyed=self._job.keyed)
         facts = left_facts(left, self._job.asked.session)
-        return self.says(rest) + self._event("error", code=LEFT_OPEN, message=words, param=None, outspoken=facts)
+        return self.says(rest) + self._aside(code=LEFT_OPEN, message=words, param=None, outspoken=facts)
 
     def broken(self, reference: str) -> bytes:
         words = f"Something went wrong inside the gateway while it was showing this (reference {reference}). Get the response by its id."
-        return self._event("error", code=ExitCode.INTERNAL_ERROR.value, message=words, param=None)
+        return self._aside(code=ExitCode.INTERNAL_ERROR.value, message=words, param=None)
 
     def failed(self, problem: Problem) -> bytes:
         error: dict[str, Json] = {
@@ -555,13 +555,20 @@ class ResponseSpelling:
         self._output[index] = item
         return self._event("response.output_item.done", output_index=index, item=item)
 
+    def _aside(self, **facts: Json) -> bytes:
+        """This stream ends, and the response goes on. Where numbers stand for places that is none: whoever goes on behind it has missed nothing."""
+        number = max(self._number - 1, self._after) if self._placed else self._number
+        return _told("error", number, facts)
+
     def _event(self, kind: str, **facts: Json) -> bytes:
         number = self._number
         self._number = number + 1
-        if number <= self._after:
-            return b""
-        event: dict[str, Json] = {"type": kind, "sequence_number": number, **facts}
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), on_one_line(orjson.dumps(event)))
+        return b"" if number <= self._after else _told(kind, number, facts)
+
+
+def _told(kind: str, number: int, facts: Mapping[str, Json]) -> bytes:
+    event: dict[str, Json] = {"type": kind, "sequence_number": number, **facts}
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), on_one_line(orjson.dumps(event)))
 
 
 def _head(kind: str, where: Mapping[str, Json]) -> bytes:
