@@ -300,10 +300,13 @@ async def test_on_slack_a_stream_of_ours_is_one_that_grows_still_and_bears_no_ke
         (grows | {"metadata": other}, False),
         (grows | {"streaming_state": "completed"}, False),
         (grows | {"text": "else"}, False),
+        (grows | {"text": ""}, False),
         ({**grows, "bot_id": ""}, False),
     ):
         web.answer = Answer({"messages": [message]})
         assert (await port.find(HERE, answer, "k", 0) is not None) is found, message
+    web.answer = Answer({"messages": [grows | {"text": ""}]})
+    assert await port.find(HERE, replace(TEXT, body=Styled("")), "k", 0) is not None, "one that has only begun"
 
 
 @pytest.mark.parametrize(
