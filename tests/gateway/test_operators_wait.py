@@ -17,7 +17,7 @@ from adapters.checks.findings import Severity
 from adapters.terminal import operator
 from adapters.terminal.approvals import approvals_lines
 from adapters.terminal.ask import GatewayLost, GatewayRefused
-from adapters.terminal.operator import Remote, status_lines
+from adapters.terminal.operator import Remote, status_lines, webhook_lines
 from agent_core.jsonvalue import Json
 from gateway.cli.guarded import guarded
 from gateway.config.paths import resolve
@@ -192,3 +192,29 @@ async def test_what_an_operators_command_wants_reaches_the_gateway_whole_and_und
     async with TestServer(app) as server:
         await ask(Remote(str(server.make_url("/")).rstrip("/"), "osk-mine"))
     assert heard == [asked]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+async def test_what_is_waited_for_is_said_while_it_is_waited_for_and_not_afterwards(
+    monkeypatch: pytest.MonkeyPatch, *, slow: bool
+) -> None:
+    monkeypatch.setattr(operator, "SLOW_SECONDS", 0.0)
+    said: list[str] = []
+    with operator.told_if_slow(said.append, "waiting"):
+        while slow and not said:
+            await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    assert said == ["waiting"] * slow
+
+
+def test_of_a_receiver_of_webhooks_it_is_shown_whether_it_is_on_and_what_it_was_not_told() -> None:
+    lost: Json = [{"id": "w_1", "event": "turn.ended", "at": "12:00", "why": "HTTP 500"}]
+    well: dict[str, Json] = {"receiver": "pager", "waiting": 0, "sent": 5, "given_up": 0, "url": "https://e.org"}
+    ill: dict[str, Json] = {
+        **well, "receiver": "board", "off": "it took nothing", "failing_since": "11:00", "given_up": 1, "last_given_up": lost,
+    }  # fmt: skip
+    assert webhook_lines([well, ill]) == [
+        "pager: on; 0 waiting, 5 sent since the start, 0 given up (https://e.org)",
+        "board: off, because it took nothing, has taken nothing since 11:00; 0 waiting, 5 sent since the start, 1 given up (https://e.org)",
+        "  given up: w_1 turn.ended of 12:00: HTTP 500",
+    ]
