@@ -48,11 +48,6 @@ class Seen:
     skew_seconds: float | None = None
     """How far the other side's clock is ahead of this machine's; None if it did not tell the time."""
 
-    @property
-    def works(self) -> bool:
-        """Nothing of it keeps anything from working."""
-        return all(one.level not in (Severity.PROBLEM, Severity.CONFIGURATION) for one in self.findings)
-
 
 @dataclass(frozen=True, slots=True)
 class Check:

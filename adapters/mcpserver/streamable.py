@@ -149,6 +149,8 @@ class _AsgiAnswer:
         if message["type"] == "http.response.start":
             self._status = int(message["status"])
             self._headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
+            if not any(name.lower() == "content-length" for name, _ in self._headers):
+                await self._begun(whole=False)  # a stream: it may be long before there is something to say
         elif message["type"] == "http.response.body":
             response = await self._begun(whole=not message.get("more_body", False))
             if data := message.get("body", b""):

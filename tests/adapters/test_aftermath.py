@@ -15,6 +15,7 @@ from adapters.contract.chat import GROWS, Ability, Button, CallFailed, Cause, Co
 from adapters.contract.files import MOST_TEXT_BYTES, spelled_out
 from adapters.contract.pacing import Urgency
 from adapters.delivery.aftermath import (
+    MOST_ANEW,
     MOST_MOVES,
     MOST_SHIELDED,
     MOST_UNREADABLE,
@@ -403,6 +404,21 @@ def test_edits_that_can_never_be_understood_end_in_one_new_message(ability: Abil
     assert rig.platform.made <= 3
     assert sorted(rig.texts) == ["the answer", "the next"]
     assert not any(part.open for part in rig.parts.values())
+
+
+def test_what_can_be_understood_of_no_message_is_sent_anew_so_many_times_and_then_has_failed() -> None:
+    """Else a chat whose platform answers oddly gets the same answer again and again."""
+    rig, part = part_of(content("the answer"), final=True)
+    rig.settle()
+    made = [rig.parts[part.name]]
+    for times in range(MOST_ANEW + 1):
+        stands = replace(made[0].row, platform_id=f"m{times}", state=DeliveryState.WANTED, attempt=0)
+        made = [replace(made[0], row=stands)]
+        while len(made) == 1 and made[0].open:
+            made = failed(made[0], UNREADABLE, Ability.KEYED, creating=False, now=1, share=0)
+        assert (len(made), made[0].row.state) == (
+            (1, DeliveryState.FAILED) if times == MOST_ANEW else (2, DeliveryState.WANTED)
+        )
 
 
 def test_a_message_that_is_found_to_be_the_answer_after_all_stays() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.backlog import Backlog, Behind, after_failure, lot
+from adapters.contract.backlog import Backlog, Behind, after_failure, lot, numbered
 from adapters.contract.chat import CallFailed, Fate
 from agent_core.ports import SystemClock
 from agent_core.retry import MISSED
@@ -278,3 +278,14 @@ async def test_a_pause_that_was_asked_for_is_not_ended_by_a_shorter_one() -> Non
     backlog._failed("b", CallFailed(Fate.TOO_FAST, "x", retry_after=1.0))
     assert not backlog.hurry("c", 590.0), "all places wait for the whole of it"
     assert backlog.hurry("c", 601.0)
+
+
+@given(st.lists(st.integers(0, 9) | st.none(), max_size=9))
+def test_the_messages_of_a_page_come_the_oldest_first_whatever_order_its_platform_likes(page: list[int | None]) -> None:
+    odd: list[Exception] = []
+    found = numbered(
+        [{"id": one} for one in page], lambda one: int(one["id"] if one["id"] is not None else ""), odd.append
+    )
+    assert [number for number, _ in found] == sorted(one for one in page if one is not None)
+    assert all(one["id"] == number for number, one in found)
+    assert len(odd) == page.count(None)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from adapters.contract.base import LeftOpen, Queued, Showing, Sight
 from agent_core.failures.exits import Answered, ExitCode
 from agent_core.turn.state import CallItem
@@ -77,6 +79,20 @@ SCRIPTS: Mapping[str, tuple[Mapping[str, Any], Script]] = {
     "never started, whole": (ASKED, [ended(example(ExitCode.NOT_STARTED))]),
     "a mistake of ours, streamed": (STREAM, [PLAIN[0], RuntimeError("planted")]),
 }
+
+
+@pytest.mark.parametrize(("told", "finish"), [('{"a": [1, 2', "length"), ('{"a": [1, 2]}', "stop")])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_data_that_ends_before_its_end_is_told_as_cut_whether_it_is_streamed_or_not(
+    told: str, finish: str, *, stream: bool
+) -> None:
+    script: Script = [
+        Showing("t_1", shown(text("s0", '{"a": '))),
+        ended(Answered(), text("s0", told, BubbleKind.ANSWER, final=True)),
+    ]
+    body = {**ASKED, "stream": stream, "response_format": {"type": "json_object"}}
+    _, _, got = await said(script, "/v1/chat/completions", body, {"X-Outspoken-Errors": "status"})
+    assert f'"finish_reason":"{finish}"' in got.decode()
 
 
 async def everything() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -109,3 +110,14 @@ async def test_a_telegram_that_asks_to_wait_is_said_to_do_so() -> None:
     way = _Way(cast("Any", SimpleNamespace(do_request=asks, date="")), "https://api.telegram.example/bot1:a")
     found = judged_me(await way.ask("getMe"), wants_all=False, own_server=False)
     assert [(one.level, "asks for fewer calls for 7 s" in one.what) for one in found] == [(Severity.WARNING, True)]
+
+
+async def test_a_telegram_that_does_not_answer_in_time_is_said_to_do_so() -> None:
+    """Whoever sets a bot up is asked for its token again, and not shown a traceback."""
+
+    async def asks(*_: object, **__: object) -> Any:
+        await asyncio.Event().wait()
+
+    way = _Way(cast("Any", SimpleNamespace(do_request=asks, date="")), "https://api.telegram.example/bot1:a")
+    found = judged_me(await way.ask("getMe", seconds=0.01), wants_all=False, own_server=False)
+    assert [(one.level, "there was no answer in time" in one.what) for one in found] == [(Severity.PROBLEM, True)]

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from adapters.contract import intake
 from adapters.contract.backlog import Behind
 from adapters.contract.chat import CallFailed, Fate
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.discord import adapter as of_adapter
 from adapters.discord import missed as of_discord
 from adapters.discord.inbound import Began, Brought, Complete, Happened, SaidIn
@@ -54,6 +56,18 @@ class Stored:
 
 class Died(BaseException):
     """The process is over."""
+
+
+class Away(Stored):
+    """The storage is away the first few times that something is to be stored."""
+
+    times = 3
+
+    async def skip(self, account: str, cursor: tuple[str, str]) -> None:
+        if self.times:
+            self.times -= 1
+            raise NotAccepted("Nothing can be stored just now.", NotAcceptedCode.STORAGE_AWAY)
+        await super().skip(account, cursor)
 
 
 # ---------------------------------------------------------------------- Slack
@@ -550,3 +564,23 @@ async def test_a_channel_that_is_behind_stays_so_over_a_crash() -> None:
     await discord.gaps.before(discord.heard(new.id))
     assert stored.kept["77"] == str(MARK)
     assert discord.gaps.cursor(new, late=False) == ("77", str(MARK))
+
+
+# ---------------------------------------------------------------------- both
+
+
+@pytest.mark.parametrize("platform", ["slack", "discord"])
+async def test_how_far_a_place_was_read_is_stored_as_soon_as_the_storage_is_there_again(
+    monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    """The next process would begin where this one did, and offer all of it once more."""
+    monkeypatch.setattr(intake, "AGAIN_SECONDS", 0.0)
+    first, last = ("1699999900.000000", "1699999901.000000") if platform == "slack" else (str(MARK), str(MARK + 9))
+    stored = Away({"77": first})
+    if platform == "slack":
+        slack = Slack(stored, {"77": [last]})
+        await slack.gaps.start()
+        assert await slack.gaps._read("77", Behind(number_of(first), 0))
+    else:
+        assert await Discord(stored, [int(last)]).gaps._read("77", Behind(int(first), 0))
+    assert (stored.kept["77"], stored.times) == (last, 0)

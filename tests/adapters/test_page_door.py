@@ -12,7 +12,7 @@ from aiohttp.web import Application
 
 from adapters.contract.base import FromApi, MessageState, Ticket, TurnSight
 from adapters.contract.callers import ANYBODY, Caller, KeyTerms
-from adapters.http.web import BROWSER, WebChat, WebSettings
+from adapters.http.web import BROWSER, PAGE, WebChat, WebSettings
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.rules.consents import Lasting
 from agent_core.turn.events import Verdict
@@ -196,3 +196,14 @@ async def test_an_id_that_a_browser_gave_a_message_is_of_its_conversation_and_it
             assert isinstance(said, FromApi)
             keys.add(said.platform_key)
     assert len(keys) == 6
+
+
+@pytest.mark.parametrize("language", ["", "de"])
+@pytest.mark.parametrize("name", sorted(PAGE._names))
+def test_a_file_that_is_given_in_a_language_says_so_to_whoever_keeps_it_for_others(name: str, language: str) -> None:
+    given: Any = PAGE.response(name, language)
+    english: Any = PAGE.response(name)
+    spoken = name in ("index.html", "shared.html", "words.js")
+    assert given.headers.get("Vary") == ("Accept-Language" if spoken else None)
+    assert given.headers.get("Content-Language") == ((language or "en") if spoken else None)
+    assert (given.body != english.body) is (spoken and bool(language))

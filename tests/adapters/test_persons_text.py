@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,3 +39,14 @@ def test_on_discord_nothing_in_code_is_a_name(text: str) -> None:
 def test_who_is_not_known_stays_as_they_are() -> None:
     assert written("<@7> <@8> <#9>", message("")) == "@Ada <@8> <#9>"
     assert with_names("<@U7> <@U8>", {"U7": "Ada"}) == "@Ada <@U8>"
+
+
+@pytest.mark.parametrize(
+    "seconds", [0, -1, 1_700_000_000, 253_402_300_800, -62_135_596_801, 999_999_999_999, -999_999_999_999]
+)
+def test_on_discord_a_time_that_no_calendar_has_is_said_in_seconds(seconds: int) -> None:
+    """A person's program sends what it likes, and the message is taken in all the same."""
+    text = written(f"at <t:{seconds}:R>", message(f"at <t:{seconds}:R>"))
+    assert text == (f"at second {seconds}" if not 0 < seconds + 62_135_596_801 < 315_537_897_601 else text)
+    assert text.startswith("at ")
+    assert "<t:" not in text

@@ -300,10 +300,25 @@ async def test_on_slack_a_stream_of_ours_is_one_that_grows_still_and_bears_no_ke
         (grows | {"metadata": other}, False),
         (grows | {"streaming_state": "completed"}, False),
         (grows | {"text": "else"}, False),
+        (grows | {"text": ""}, False),
         ({**grows, "bot_id": ""}, False),
     ):
         web.answer = Answer({"messages": [message]})
         assert (await port.find(HERE, answer, "k", 0) is not None) is found, message
+    web.answer = Answer({"messages": [grows | {"text": ""}]})
+    assert await port.find(HERE, replace(TEXT, body=Styled("")), "k", 0) is not None, "one that has only begun"
+
+
+@pytest.mark.parametrize("team", ["", "T1"])
+@pytest.mark.parametrize("chat", ["C1", "D1"])
+@pytest.mark.parametrize("thread", ["", "4.0"])
+def test_on_slack_text_grows_in_a_channel_only_in_a_thread_and_once_the_workspace_is_known(
+    thread: str, chat: str, team: str
+) -> None:
+    """Slack refuses a stream in a channel without the workspace's id."""
+    port, _, _ = on_slack()
+    port.team = team
+    assert port.traits(replace(HERE, chat=chat, thread=thread)).streams is (chat == "D1" or bool(thread and team))
 
 
 @pytest.mark.parametrize(

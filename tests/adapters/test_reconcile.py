@@ -585,3 +585,17 @@ def test_what_waits_for_an_answer_is_asked_anew_where_the_chat_is_now() -> None:
     here = replace(told, row=replace(told.row, surface="telegram/1/5/"))
     for stands in (decided, asked(gone=True), here):
         assert loaded(stands).row.state is DeliveryState.SENT
+
+
+def test_what_is_below_others_stays_and_goes_with_the_part_at_their_top_however_deep_it_is() -> None:
+    """A part that was sent in more parts, of which one was refused for its length once more."""
+    surface, top = "telegram/1/5/", WantedPart("b", 0, content("long"), final=True)
+    names = ("b", 0), ("b>0", 1), ("b>0>1", 2), ("b>0>1>2", 3)
+    parts = [new_part(replace(top, bubble=bubble, part=number), surface, "t1", 1) for bubble, number in names]
+    there = {
+        one.name: replace(one, row=replace(one.row, state=DeliveryState.SENT, platform_id=str(number)))
+        for number, one in enumerate(parts)
+    }
+    assert plan(there, [top], surface, "t1", 2) == []
+    changed = plan(there, [replace(top, content=content("other"))], surface, "t1", 2)
+    assert {one.name[1:]: one.row.gone for one in changed} == {name: name != ("b", 0) for name in names}

@@ -3,6 +3,7 @@ what others have stored."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +14,7 @@ from pydantic import SecretStr
 from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.supervision import AdapterDown
+from adapters.slack import adapter as of_slack
 from adapters.slack.adapter import SlackAdapter, _Behind
 from adapters.slack.inbound import PersonDid, deleted_ts, read_body, read_press
 from adapters.slack.platform import Slack
@@ -252,3 +254,26 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_is_looked_for_in_th
     made._owed = cast("Any", SimpleNamespace(put=gives(None)))
     assert not await made._take_in({"event": MENTION})
     assert missed.done == [MENTION]
+
+
+async def test_who_listens_to_nothing_on_purpose_is_not_taken_for_deaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made anew by its supervisor as soon as it shows no life for too long."""
+    monkeypatch.setattr(of_slack, "LEFT_SECONDS", 0.001)
+    listened: list[object] = []
+    lives: list[None] = []
+
+    async def heard(up: object) -> bool:
+        listened.append(up)
+        return len(listened) > 1
+
+    async def may_open() -> None:
+        while len(lives) < 3:
+            await asyncio.sleep(0)
+
+    app: Any = SimpleNamespace(
+        _settings=SimpleNamespace(app_token="x"), _heard=heard, _owed={}, _gap="gap", _lives=lambda: lives.append(None),
+        held=SimpleNamespace(may_open=may_open),
+    )  # fmt: skip
+    async with asyncio.timeout(20):
+        await SlackAdapter._listen(app, cast("Any", "up"))
+    assert listened == ["up", "gap"]

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from adapters.contract.base import About, FromApi, KeptResponse, SessionKey, Ticket
 from adapters.contract.callers import Caller, KeyTerms
+from adapters.http import sealing
 from adapters.http.sealing import Seals
 from agent_core.failures.exits import ExitCode
 from agent_core.messages import Message
@@ -84,6 +85,19 @@ async def test_a_wish_for_sealed_thoughts_that_nobody_can_seal_is_said_to_be_lef
     ):
         told = (await answer.json())["outspoken"].get("left_out", [])
     assert told == (["include.reasoning.encrypted_content"] if asked and left_out else [])
+
+
+async def test_a_seal_is_opened_for_whose_it_is_and_only_if_it_is_not_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seals = Seals(lambda: b"1" * 64)
+    assert await seals.at_hand()
+    sealed = seals.seal({"thought": "x"}, "ada")
+    monkeypatch.setattr(sealing, "MOST_CHARS", len(sealed))
+    assert seals.opened(sealed, "ada") == {"thought": "x"}
+    assert seals.opened(sealed, "ben") is None
+    monkeypatch.setattr(sealing, "MOST_CHARS", len(sealed) - 1)
+    assert seals.opened(sealed, "ada") is None
 
 
 @pytest.mark.parametrize("stream", [True, False])

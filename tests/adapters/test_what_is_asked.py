@@ -19,6 +19,7 @@ from adapters.http.api.spelling import ApiJob
 from adapters.http.api.taking import KEYED, TRACING, platform_key_of, request_id_of
 from adapters.http.common import CALLER
 from adapters.http.errorsas import ErrorsAs
+from adapters.http.sessions import pagelist
 from adapters.http.sessions.pagelist import (
     FOUND_CHARS,
     PINNED,
@@ -213,6 +214,17 @@ async def test_what_is_pinned_comes_first_and_then_the_latest() -> None:
     told = await asked(access, "PAGE_LIST")
     assert [one["id"] for one in told["conversations"]] == ["c-pin", "c-born", "c-new", "c-old"]
     assert told["whole"] is True
+
+
+@pytest.mark.parametrize("aside", [False, True])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+async def test_a_list_that_leaves_conversations_out_says_so_whether_they_are_put_aside_or_not(
+    monkeypatch: pytest.MonkeyPatch, more: int, *, aside: bool
+) -> None:
+    monkeypatch.setattr(pagelist, "MOST_LISTED", 3)
+    kept = {ARCHIVED: "3 60000"} if aside else {}
+    told = await asked(Access(*(sight(f"c-{number}", metadata=kept) for number in range(3 + more))), "PAGE_LIST")
+    assert (len(told["conversations"]), told["whole"]) == (min(3, 3 + more), more < 1)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,17 @@ def test_no_letter_is_missing_and_no_run_is_long(text: str):
     json.dumps(nodes)
 
 
+@pytest.mark.parametrize(
+    "head", ["", "> " * 40 + "w\n\n", "[k]: http://k\n\n"], ids=["plain", "deep", "with an address"]
+)
+def test_of_a_text_with_too_much_in_it_no_word_is_missing_and_none_is_shown_twice(
+    monkeypatch: pytest.MonkeyPatch, head: str
+):
+    monkeypatch.setattr(texts, "NOTHING", dataclasses.replace(texts.NOTHING, room=20))
+    text = head + "w\n\n" * 30
+    assert shown(whole(text)).count("w") == text.count("w")
+
+
 def test_what_a_model_writes_most_is_shown_as_it_is_meant():
     nodes = whole(ANSWER)
     assert nodes[0] == ["h1", None, "Title"]

@@ -55,6 +55,21 @@ async def test_each_change_is_stored_once_and_in_its_order_up_to_the_last(
     assert len({at for _, at, _ in paper.rows}) == 4, "changes of one millisecond are told apart"
 
 
+async def test_an_end_waits_for_a_storage_that_does_not_answer_as_long_as_it_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "LAST_SECONDS", 0.01)
+
+    async def never(_: AdapterStateRow) -> None:
+        await asyncio.Event().wait()
+
+    store: Any = SimpleNamespace(deliveries=SimpleNamespace(note_adapter=never))
+    log = AdapterLog(store)
+    async with asyncio.timeout(20):
+        async with log.kept():
+            states(log, "stopped")
+
+
 async def test_an_end_does_not_wait_for_a_storage_that_is_away_and_what_it_did_not_take_is_kept() -> None:
     paper = Paper(1)
     store: Any = SimpleNamespace(deliveries=paper)

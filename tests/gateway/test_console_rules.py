@@ -16,15 +16,19 @@ from aiohttp.test_utils import TestClient, TestServer
 from adapters.delivery.reconcile import Hand
 from adapters.http.routes import HttpRoute
 from agent_core.bell import Bell
+from agent_core.jsonvalue import Json
 from agent_core.ports import SystemIds
 from agent_core.store.deliveries.rows import Delivery
+from agent_core.store.overview import SpentBy
 from agent_core.store.store import Damaged, StorageUnavailable
+from agent_core.text.redaction import Redactor
 from gateway.console import reading
 from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import Board
 from gateway.console.reading import MOST_FOUND, TextReading
 from gateway.console.server import Console
+from gateway.console.snapshot import MOST_SPENDERS, trends_json
 from gateway.console.streams import KEEP_ALIVE_SECONDS, Streams
 from gateway.sharing.portion import Portion
 from tests.agent_core.turns import gives
@@ -186,3 +190,22 @@ async def test_why_nothing_can_be_read_is_told_as_it_is(error: Exception, words:
     ):
         assert response.status == 503
         assert words in (await response.json())["error"]["message"]
+
+
+def test_nothing_of_what_servers_of_tools_say_shows_a_secret() -> None:
+    secret = "kQ8vZ2mXw4RtYp6LbNc9HdJs"
+    stands: dict[str, Json] = {
+        "server": "mail", "state": "down", "about": f"by {secret}", "words": f"it said {secret}", "stderr": ["a", f"bad key {secret}"], "tools": [{"name": "post"}],
+    }  # fmt: skip
+    board: Any = SimpleNamespace(sources=SimpleNamespace(servers=gives([stands]), redactor=Redactor.of([secret])))
+    (shown,) = cast("Any", Board._servers(board))
+    assert secret not in orjson.dumps(shown).decode()
+    assert shown["last"].startswith("bad key ")
+
+
+def test_who_used_most_is_listed_and_the_others_are_left_out() -> None:
+    spent = [SpentBy("[]", f"key{number}", "m", 1, number) for number in range(2 * MOST_SPENDERS)]
+    told: Any = trends_json((), spent, gives("somebody"))
+    most = [(f"key{number}", number) for number in reversed(range(MOST_SPENDERS, 2 * MOST_SPENDERS))]
+    assert [(one["name"], one["tokens"]) for one in told["spent"]["key"]] == most
+    assert [(one["tokens"], one["turns"]) for one in told["spent"]["model"]] == [(sum(range(len(spent))), len(spent))]

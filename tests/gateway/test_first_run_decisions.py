@@ -252,9 +252,13 @@ def test_exactly_the_scopes_that_are_missing_are_named(granted: set[str]) -> Non
     assert {scope for scope in manifest.SCOPES if f"{scope} (" in found.what} == missing
 
 
-def test_a_webhook_of_somebody_else_is_found() -> None:
+@pytest.mark.parametrize(
+    "url",
+    ["https://elsewhere.example/x", "https://chat.example.org.elsewhere.example/x", "https://chat.example.org:81/x"],
+)
+def test_a_webhook_of_somebody_else_is_found(url: str) -> None:
     ours = Telegram(token=SecretStr("1:a"), webhook_url="https://chat.example.org", webhook_secret=SecretStr("s"))
-    other = reply(body={"result": {"url": "https://elsewhere.example/x"}})
+    other = reply(body={"result": {"url": url}})
     assert worst(telegram_check.judged_webhook(other, ours, NOW)) is Severity.PROBLEM
     mine = reply(body={"result": {"url": "https://chat.example.org/telegram/1"}})
     assert worst(telegram_check.judged_webhook(mine, ours, NOW)) is Severity.OK

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import Piece
-from adapters.delivery.formjob import decoded, encoded
+from adapters.delivery.formjob import decoded, encoded, work
 from adapters.delivery.parts import Parts, Picture
 from adapters.discord.pieces import pieces as discord
 from adapters.slack.pieces import pieces as slack
@@ -41,6 +41,17 @@ def letters(text: str) -> str:
 def test_pieces_are_the_same_after_their_way_through_a_worker(markdown: str, form: FormParts):
     for piece in form(markdown, growing=False):
         assert decoded(encoded(piece)) == piece
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("growing", [False, True])
+@pytest.mark.parametrize(("platform", "form"), [*zip(("telegram", "discord", "slack"), FORMS, strict=True)])
+def test_a_worker_is_asked_for_a_text_as_it_is_wanted(platform: str, form: FormParts, *, growing: bool, plain: bool):
+    """What a platform has refused for its form goes without it, and not once more as it was."""
+    made = work(
+        {"by": f"adapters.{platform}.pieces:pieces", "growing": growing, "plain": plain}, ORDINARY[:-30].encode()
+    )
+    assert made == [encoded(piece) for piece in form(ORDINARY[:-30], growing=growing, plain=plain)]
 
 
 @pytest.mark.parametrize("odd", [None, 1, [], ["x"], ["x", [[1, 2]]], ["x", [[1, 2, "no style", ""]]], {"name": "x"}])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import orjson
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from adapters.checks.findings import Severity
 from adapters.terminal import operator
 from adapters.terminal.approvals import approvals_lines
 from adapters.terminal.ask import GatewayLost, GatewayRefused
-from adapters.terminal.operator import Remote, status_lines
+from adapters.terminal.operator import Remote, status_lines, webhook_lines
 from agent_core.jsonvalue import Json
 from gateway.cli.guarded import guarded
 from gateway.config.paths import resolve
@@ -152,3 +154,67 @@ def test_a_key_that_no_request_can_carry_is_refused_in_words(monkeypatch: pytest
     with pytest.raises(ConfigError, match=r"OUTSPOKEN_KEY \(environment\): it must be one word") as refused:
         caller_key(load(None, {}).config)
     assert "two words" not in str(refused.value)
+
+
+ASKS: list[tuple[Callable[[Remote], Awaitable[object]], tuple[str, str, Json]]] = [
+    (lambda to: to.decide_call("appr_1", approve=True, lasts="always"),
+     ("POST", "/api/approvals", {"id": "appr_1", "approve": True, "lasts": "always"})),
+    (lambda to: to.decide("revoke", "telegram/1/7"), ("POST", "/api/access", {"verb": "revoke", "who": "telegram/1/7"})),
+    (lambda to: to.key("add", "laptop", {"owner": "ada"}),
+     ("POST", "/api/keys", {"verb": "add", "name": "laptop", "owner": "ada"})),
+    (lambda to: to.webhook("test", "pager", "w_1"), ("POST", "/api/webhooks", {"verb": "test", "receiver": "pager", "id": "w_1"})),
+    (lambda to: to.send("telegram/1", "hi", [("a.txt", b"x")], "k1"),
+     ("POST", "/api/send", {"to": "telegram/1", "text": "hi", "files": [{"name": "a.txt", "data": "eA=="}], "key": "k1"})),
+    (lambda to: to.send("telegram/1", "hi", (), "k1", agents=True),
+     ("POST", "/api/send", {"to": "telegram/1", "text": "hi", "files": [], "key": "k1", "agents": True})),
+    (lambda to: to.delivery("7/..", 2.5), ("GET", "/api/send/7%2F..?wait=2.5", None)),
+    (lambda to: to.approvals(), ("GET", "/api/approvals", None)),
+    (lambda to: to.keys(), ("GET", "/api/keys", None)),
+    (lambda to: to.people(), ("GET", "/api/access", None)),
+    (lambda to: to.webhooks(), ("GET", "/api/webhooks", None)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "asked"), ASKS)
+async def test_what_an_operators_command_wants_reaches_the_gateway_whole_and_under_its_key(
+    ask: Callable[[Remote], Awaitable[object]], asked: tuple[str, str, Json]
+) -> None:
+    heard: list[tuple[str, str, Json]] = []
+
+    async def noted(request: web.Request) -> web.Response:
+        assert request.headers["Authorization"] == "Bearer osk-mine"
+        body = await request.read()
+        heard.append((request.method, request.raw_path, orjson.loads(body) if body else None))
+        return web.json_response({})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", noted)
+    async with TestServer(app) as server:
+        await ask(Remote(str(server.make_url("/")).rstrip("/"), "osk-mine"))
+    assert heard == [asked]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+async def test_what_is_waited_for_is_said_while_it_is_waited_for_and_not_afterwards(
+    monkeypatch: pytest.MonkeyPatch, *, slow: bool
+) -> None:
+    monkeypatch.setattr(operator, "SLOW_SECONDS", 0.0)
+    said: list[str] = []
+    with operator.told_if_slow(said.append, "waiting"):
+        while slow and not said:
+            await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    assert said == ["waiting"] * slow
+
+
+def test_of_a_receiver_of_webhooks_it_is_shown_whether_it_is_on_and_what_it_was_not_told() -> None:
+    lost: Json = [{"id": "w_1", "event": "turn.ended", "at": "12:00", "why": "HTTP 500"}]
+    well: dict[str, Json] = {"receiver": "pager", "waiting": 0, "sent": 5, "given_up": 0, "url": "https://e.org"}
+    ill: dict[str, Json] = {
+        **well, "receiver": "board", "off": "it took nothing", "failing_since": "11:00", "given_up": 1, "last_given_up": lost,
+    }  # fmt: skip
+    assert webhook_lines([well, ill]) == [
+        "pager: on; 0 waiting, 5 sent since the start, 0 given up (https://e.org)",
+        "board: off, because it took nothing, has taken nothing since 11:00; 0 waiting, 5 sent since the start, 1 given up (https://e.org)",
+        "  given up: w_1 turn.ended of 12:00: HTTP 500",
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -17,7 +18,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.bell import Bell
 from agent_core.messages import InputMessage
 from agent_core.store.schedules.rows import Claimed, ScheduleRow, ScheduleState
-from gateway.chats.scheduler import LONGEST_SLEEP_SECONDS, RETRY_SECONDS, Scheduler
+from gateway.chats.scheduler import LONGEST_SLEEP_SECONDS, RETRY_SECONDS, Scheduler, machine_zone, zone_in_force
 from gateway.config.schedule import Schedule, ScheduleEntry
 from gateway.later.parts import PAGE
 from gateway.people.access import PersonStanding
@@ -315,3 +316,29 @@ async def test_a_configured_entry_is_planned_with_everything_that_was_configured
     assert rule == made.rule("UTC")
     assert row.next_at is not None
     assert datetime.fromtimestamp(row.next_at / 1000, ZoneInfo(wanted)).hour == 8
+
+
+@pytest.mark.parametrize(
+    ("environ", "link", "file", "zone"),
+    [
+        ("Asia/Tokyo", "Europe/Berlin", "", "Asia/Tokyo"),
+        (":Asia/Tokyo", "Europe/Berlin", "", "Asia/Tokyo"),
+        ("", "Europe/Berlin", "America/New_York", "Europe/Berlin"),
+        ("", "posix/Europe/Berlin", "", "Europe/Berlin"),
+        ("EST5EDT,M3.2.0", "", "America/New_York", "America/New_York"),
+        ("", "", "", "UTC"),
+    ],
+)
+def test_clocks_are_those_of_the_configuration_else_of_the_machine_as_far_as_it_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environ: str, link: str, file: str, zone: str
+) -> None:
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    if link:
+        (etc / "localtime").symlink_to(tmp_path / "usr/share/zoneinfo" / link)
+    if file:
+        (etc / "timezone").write_text(f"{file}\n")
+    assert machine_zone({"TZ": environ}, tmp_path) == zone
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert zone_in_force(Schedule(timezone="Europe/Berlin")) == "Europe/Berlin"
+    assert zone_in_force(Schedule()) == "Asia/Tokyo"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.terminal.ask import GatewayLost
 from adapters.terminal.conversation import Decider, Lines
 from adapters.terminal.deciding import TypedChoice, asked_lines, choice_of, choices_words
 from agent_core.jsonvalue import Json
@@ -107,3 +108,32 @@ async def test_what_was_decided_is_not_asked_about_again(
             await asyncio.sleep(0)
     assert read == ([] if decided else ["deny"])
     assert ("May I?" in capsys.readouterr().err) is not decided
+
+
+async def test_what_never_reached_the_gateway_is_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits: dict[str, Json] = {"id": "7", "turn": "t_1", "question": "May I?", **ALL}
+    told: list[Json] = []
+
+    async def call(method: str, _path: str, body: Json = None) -> dict[str, Json]:
+        if method == "GET":
+            return {"data": [waits]}
+        told.append(body)
+        if len(told) == 1:
+            raise GatewayLost("The gateway does not answer.")
+        return {}
+
+    async def line() -> str:
+        return "approve"
+
+    asking = Decider("http://127.0.0.1:1", None, Lines(line), list)
+    monkeypatch.setattr(asking._remote, "call", call)
+    async with asking:
+        for _ in range(3):
+            asking.begin("t_1")
+            while asking.asks:
+                await asyncio.sleep(0)
+    said = capsys.readouterr().err
+    assert told == [{"approve": True, "lasts": "once"}] * 2
+    assert (said.count("May I?"), said.count("✅ Approved.")) == (2, 1)

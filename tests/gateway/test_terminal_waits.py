@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.terminal.ask import GatewayLost, Shown, stream
+from adapters.terminal.ask import GatewayLost, Shown, StatusLine, stream
 from tests.chats.model import scripted_model
 from tests.forked import Forked, start
 from tests.gateway.test_process import daemon, environment
@@ -105,3 +106,16 @@ def test_an_answer_that_was_written_anew_is_shown_anew() -> None:
     assert seen == "I look. The ferry leaves\nI look. It left at ten."
     screen.again()
     assert screen.new("I look. It left") + screen.new(" at ten. Go.") == " Go.", "and once, if it comes again"
+
+
+def test_a_status_steers_no_terminal_and_is_gone_when_something_else_comes() -> None:
+    screen = StringIO()
+    line = StatusLine(screen, enabled=True)
+    line.show("waiting\x1b[2J for \x1b]0;x\x07it\r\nall")
+    drawn = screen.getvalue()
+    assert drawn.startswith("\r\x1b[2K\x1b[2m")
+    assert drawn.endswith("\x1b[0m")
+    assert not set("\x1b\x07\r\n") & set(drawn.removeprefix("\r\x1b[2K\x1b[2m").removesuffix("\x1b[0m"))
+    line.clear()
+    line.clear()
+    assert screen.getvalue() == f"{drawn}\r\x1b[2K"

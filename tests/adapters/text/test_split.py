@@ -70,6 +70,7 @@ def test_code_that_fits_is_moved_whole() -> None:
 
 @given(markdowns, st.integers(2, 60))
 @example("[a\u0301](http://a.de)", 2)
+@example("xab。\u0301cd", 4)
 def test_the_laws_of_parts(markdown: str, limit: int) -> None:
     whole = flatten(parse(markdown))
     parts = split(whole, limit)
@@ -79,6 +80,7 @@ def test_the_laws_of_parts(markdown: str, limit: int) -> None:
 
 
 @given(markdowns, st.integers(8, 60), st.integers(8, 12))
+@example("**a** `b` " * 12, 60, 8)
 def test_spans_have_a_limit_too(markdown: str, limit: int, most: int) -> None:
     whole = flatten(parse(markdown))
     parts = split(whole, limit, most_spans=most)
