@@ -15,9 +15,8 @@ OURS = "[outspoken."
 @cache
 def _all() -> Sequence[EntryPoint]:
     names = {one.name for one in distributions() if OURS in (one.read_text("entry_points.txt") or "")}
-    return [
-        point for name in sorted(names) for point in distribution(name).entry_points
-    ]  # of two that have a name, the first one counts
+    # Of two that have a name, the first one counts.
+    return [point for name in sorted(names) for point in distribution(name).entry_points]
 
 
 def declared(group: str) -> Sequence[EntryPoint]:

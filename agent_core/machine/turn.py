@@ -295,9 +295,8 @@ def _misfit_end(turn: Standing, ending: Exit, question: Question | None) -> str:
         case CallOver():
             return ""
         case RemedyWanted() | Result() | CallRefused() | Restart() | PendingCalls():
-            hands = (
-                ending.code is ExitCode.HANDED_TO_CLIENT and not turn.to_hand
-            )  # the client's calls wait until ours are over
+            # The client's calls wait until ours are over.
+            hands = ending.code is ExitCode.HANDED_TO_CLIENT and not turn.to_hand
             wrong = hands or ending.code is ExitCode.ANSWERED
             return "no reply was over that could be the answer" if wrong else ""
         case _:
