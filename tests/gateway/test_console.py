@@ -15,7 +15,7 @@ import orjson
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, SessionKey
@@ -150,6 +150,7 @@ def test_what_may_be_done_has_an_end(one: Part, hand: Hand, ability: Ability):
 
 
 @given(parts, st.sampled_from(Hand))
+@example(part(DeliveryState.SENDING, final=True), Hand.DROP)
 def test_what_is_settled_or_on_its_way_is_left_alone(one: Part, hand: Hand):
     settled = one.row.state in (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.SENDING)
     if settled or not one.row.final:
@@ -163,7 +164,9 @@ def test_why_it_waits_is_told_without_a_word_of_anybody(one: Part, there: bool, 
     words = why_waiting(one, around)
     assert words.endswith(".")
     assert SECRET not in words
-    assert SECRET not in orjson.dumps(snapshot.part_json("s_1", one, around)).decode()
+    told = snapshot.part_json("s_1", one, around)
+    assert SECRET not in orjson.dumps(told).decode()
+    assert told["at"] == one.row.at
 
 
 @given(parts, st.sampled_from(Hand), st.sampled_from(Ability), st.integers(0, 9000))

@@ -21,7 +21,7 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.tables import row_id
-from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
+from agent_core.store.turns.rows import FORGOTTEN, JournalRow, TurnRow, TurnState
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Law, Viewpoint
 from gateway.laws.others import ZONES_MS, of_ledger, of_message, of_times, of_times_to_come
 from gateway.laws.shown import doubled, of_part, of_shown, waits
@@ -290,6 +290,13 @@ def test_a_turn_that_is_closed_ends_with_its_exit_unless_its_conversation_was_se
         assert not ended("TurnEnded", "TurnEnded", session=session)
     assert not ended("TextArrived")
     assert ended("TextArrived", session=aside)
+
+
+def test_a_turn_that_is_forgotten_breaks_one_exactly_when_something_of_it_is_there() -> None:
+    turn = replace(open_turn().turn, state=TurnState.CLOSED, exit="answered", closed_at=NOW - 1_000, removed=FORGOTTEN)
+    for parts in ((), (sent(),)):
+        found = of_turn(open_turn(turn=turn, journal=(), parts=parts), ALIVE)
+        assert any("is forgotten" in one.what for one in found) is bool(parts)
 
 
 # ---------------------------------------------------------------------- of times
