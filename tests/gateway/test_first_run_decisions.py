@@ -9,7 +9,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,6 +56,7 @@ from gateway.operate.doctor.looks import (
 )
 from gateway.operate.doctor.machine import listener_of, listening_inodes
 from gateway.operate.setup import wizard
+from tests.agent_core.turns import gives
 from tests.gateway.first_run import ROOT
 from tests.ports import free_port
 
@@ -515,7 +516,7 @@ def test_a_token_that_is_no_discord_bots_is_known_by_its_look(token: str | None,
 
 
 def test_who_gives_no_token_sets_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discord_check, "asked_token", lambda *_: None)
+    monkeypatch.setattr(discord_check, "asked_token", gives(None))
     assert discord_check.ask(cast("Any", SimpleNamespace(asks=False)), Discord()) is None
 
 
@@ -526,7 +527,10 @@ def test_where_slack_shows_the_second_token_is_said_before_it_is_asked_for() -> 
         said.append(f"asks for {key}")
         return "xoxb-1" if key == "bot_token" else ""
 
-    asker = SimpleNamespace(asks=True, say=said.append, secret=secret, value=lambda *_: "", tried=lambda tries: tries())
+    def tried(tries: Callable[[], object]) -> object:
+        return tries()
+
+    asker = SimpleNamespace(asks=True, say=said.append, secret=secret, value=gives(""), tried=tried)
     assert slack_check.ask(cast("Any", asker), Slack()) is None
     assert said[-3] == "asks for bot_token"
     assert "the scope connections:write" in said[-2]
@@ -542,8 +546,17 @@ async def test_a_server_with_the_older_address_of_the_application_alone_is_asked
         asked.append(url)
         return reply(404 if len(asked) == 1 else 401)
 
-    monkeypatch.setattr(discord_check, "Probe", lambda *_, **__: SimpleNamespace(ask=ask, skew_seconds=None))
+    def probe(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(ask=ask, skew_seconds=None)
+
+    monkeypatch.setattr(discord_check, "Probe", probe)
     await discord_check.check(Discord(token=SecretStr("N3.x.y"), api_base="http://127.0.0.1:9/api/v10"))
     assert [one.removeprefix("http://127.0.0.1:9/api/v10") for one in asked] == [
         "/applications/@me", "/oauth2/applications/@me",
     ]  # fmt: skip
+
+
+async def test_a_tool_that_the_configuration_names_and_nobody_brings_is_told(tmp_path: Path) -> None:
+    (tmp_path / "outspoken.toml").write_text('[tools]\napproval = ["great"]\n')
+    seen = await doctor_looks.own_tools(survey(tmp_path / "outspoken.toml", {}).config)
+    assert ["great" in one.what for one in seen.findings if one.level is not Severity.NOTE] == [True]

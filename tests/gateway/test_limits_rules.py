@@ -418,7 +418,11 @@ def test_what_lies_in_several_folders_of_somebody_is_counted_together(
 ) -> None:
     spool, workspaces = tmp_path / "outbox", tmp_path / "workspaces"
     quotas = Quotas(QuotaLimits({}), tmp_path, workspaces, spool, cast("Any", None), FakeClock())
-    monkeypatch.setattr(quotas._owners, "holder", lambda folder: {"a": "ada", "b": "bob"}.get(folder.name[0], ""))
+
+    def holder(folder: Path) -> str:
+        return {"a": "ada", "b": "bob"}.get(folder.name[0], "")
+
+    monkeypatch.setattr(quotas._owners, "holder", holder)
     sizes = {
         spool / "a1": 10,
         spool / "a2": 20,

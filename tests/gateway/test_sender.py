@@ -771,6 +771,37 @@ async def test_how_a_turn_ends_is_shown_when_that_is_stored_and_what_it_does_bef
         one.surface.drop(cast("TurnOutlet", outlet))
 
 
+@pytest.mark.parametrize("task", [None, (1, "a task")])
+async def test_text_on_its_way_is_a_draft_where_the_chats_own_turn_says_it_and_no_task(
+    task: tuple[int, str] | None,
+) -> None:
+    drafts, looks = list[str](), list[bool]()
+
+    class WithDrafts(Port):
+        async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:
+            drafts.append(body.text)
+
+    async def shown(picture: Callable[[Any], Picture]) -> Picture:
+        return picture(lambda text, growing: (Styled(text),))
+
+    def picture(_view: View, _parts: Any, *, growing: bool) -> Picture:
+        looks.append(growing)
+        return Picture((), DraftPart("b", 1, Styled("so far" if growing else "not put into form")))
+
+    seen = SimpleNamespace(current_view=gives(View((), open=True)))
+    outlet = SimpleNamespace(
+        turn="t1", owner=ME, driver=SimpleNamespace(seen=seen, opened_at=0), texts=SimpleNamespace(shown=shown), seen=False,
+        task=task, person="", reply_to="", picture=picture,
+    )  # fmt: skip
+    async with chat(port=WithDrafts(Ability.NONE)) as one:
+        one.surface.add(cast("TurnOutlet", outlet))
+        if task is None:
+            await one.until(lambda: drafts)
+        await one.until(lambda: looks.count(True) > 2)
+        one.surface.drop(cast("TurnOutlet", outlet))
+    assert {*drafts} == ({"so far"} if task is None else set())
+
+
 @pytest.mark.parametrize("left", [False, True])
 async def test_text_on_its_way_of_a_turn_that_goes_on_elsewhere_is_a_message_and_no_draft_that_fades(
     left: bool,
