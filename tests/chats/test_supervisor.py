@@ -326,7 +326,11 @@ async def test_that_we_are_strangers_is_told_while_the_connection_stands_and_els
 
 def test_what_an_adapter_says_of_its_connection_is_noted_with_why_it_is_gone() -> None:
     said, noted = [""], list[AdapterStateRow]()
-    adapter: Any = SimpleNamespace(name="toy/1", sight=lambda *_: AdapterSight("toy/1", said[-1], f"It is {said[-1]}."))
+
+    def sight(*_: object) -> AdapterSight:
+        return AdapterSight("toy/1", said[-1], f"It is {said[-1]}.")
+
+    adapter: Any = SimpleNamespace(name="toy/1", sight=sight)
     one = Supervisor(adapter, FakeClock(), lambda: None, lambda: 0.0, noted.append)
     one.state = AdapterState.UP
     for state in ("down", "down", "up"):

@@ -782,7 +782,7 @@ async def test_text_on_its_way_is_a_draft_where_the_chats_own_turn_says_it_and_n
             drafts.append(body.text)
 
     async def shown(picture: Callable[[Any], Picture]) -> Picture:
-        return picture(lambda text, growing: (Styled(text),))
+        return picture(None)
 
     def picture(_view: View, _parts: Any, *, growing: bool) -> Picture:
         looks.append(growing)
