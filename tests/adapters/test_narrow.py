@@ -79,6 +79,22 @@ async def test_where_nobody_comes_to_an_end_more_and_more_are_let_in() -> None:
     await asyncio.gather(*others)
 
 
+async def test_where_nobody_waits_any_more_it_is_looked_no_more() -> None:
+    narrow, over = Narrow(1, 0.01), asyncio.Event()
+
+    async def holds() -> None:
+        async with narrow:
+            await over.wait()
+
+    both = [asyncio.create_task(holds()) for _ in range(2)]
+    await asyncio.sleep(0)
+    over.set()
+    await asyncio.gather(*both)
+    async with asyncio.timeout(5):
+        while narrow._timer is not None:
+            await asyncio.sleep(0.005)
+
+
 async def test_the_last_who_wait_are_let_in_once_the_loop_has_nothing_else_to_do() -> None:
     narrow, loop, told = Narrow(2, 60), asyncio.get_running_loop(), list[str]()
 

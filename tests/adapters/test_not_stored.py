@@ -14,6 +14,7 @@ from adapters.discord import client as discord_client
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.inbound import Brought
 from adapters.slack.adapter import SlackAdapter
+from adapters.slack.inbound import key_of_body
 from tests.agent_core.turns import gives
 
 AWAY = NotAccepted("The database is away.", NotAcceptedCode.STORAGE_AWAY)
@@ -74,3 +75,15 @@ def test_on_discord_each_chat_is_told_that_waits_but_for_those_whose_thread_is(
     )  # fmt: skip
     vars(DiscordAdapter)["_waiting"](adapter, AWAY)
     assert told == [None if threads and for_us and under_way else read]
+
+
+def test_what_slack_tells_has_one_key_however_often_it_comes_and_no_other_has_it() -> None:
+    """A message in which we are named comes as two events; a change of it is another thing that was told of the same message."""
+
+    def key(event_id: str, kind: str, **more: str) -> str:
+        return key_of_body({"event_id": event_id, "event": {"type": kind, "channel": "C1", "ts": "1.0", **more}})
+
+    said = key("E1", "message", text="hi")
+    assert said == key("E2", "app_mention", text="hi")
+    changed = [key(name, "message", subtype="message_changed") for name in ("E3", "E4", "E4")]
+    assert len({said, *changed}) == 3

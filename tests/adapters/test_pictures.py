@@ -178,6 +178,11 @@ def test_while_text_arrives_a_silence_is_told_and_no_tool() -> None:
     assert status_words([tool]).startswith("⚙️ read")
 
 
+def test_of_what_was_mended_the_latest_alone_is_told() -> None:
+    mended = [Bubble(f"m{number}", BubbleKind.MENDED, f"time {number}", final=True) for number in range(3)]
+    assert status_words([*mended, STATUS]) == f"✓ time 2\n⏳ {STATUS.text}"
+
+
 def test_where_what_is_to_be_approved_was_cut_all_of_it_is_a_file_before_the_question() -> None:
     asked = Bubble("b0", BubbleKind.APPROVAL, "May I?\nwrite …", final=True, call="c", whole="write all of it")
     all_of_it, question = parts_of(asked)

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Ticket
 from adapters.http.api.asked import ApiRequest, KnownItems
+from adapters.http.api.responseitems import annotations_of
 from adapters.http.api.responses import ResponseSpelling
 from adapters.http.api.responsesread import read
 from adapters.http.api.spelling import ApiJob
@@ -390,3 +391,22 @@ def test_calls_that_run_side_by_side_are_told_one_after_the_other_and_none_is_lo
         items = [one for one in events_of(told) if "item" in one]
         met += [f"{one['type'].rpartition('.')[2]} {one['item']['id'][-1]}" for one in items]
     assert met == ["added a", "done a", "added b", "done b", "added c", "done c"]
+
+
+def test_a_source_of_an_answer_names_its_title_and_its_place() -> None:
+    odd: Json = {"type": "url_citation", "url": "https://y.example/", "start_index": True, "end_index": "2"}
+    beside: dict[str, Json] = {"annotations": [SOURCE, odd]}
+    told: Any = annotations_of(replace(ended(example(ExitCode.ANSWERED)), made=beside))
+    assert told == [
+        {"type": "url_citation", "url": "https://x.example/", "title": "X", "start_index": 0, "end_index": 2},
+        {"type": "url_citation", "url": "https://y.example/", "title": "", "start_index": 0, "end_index": 0},
+    ]
+
+
+def test_a_message_that_is_gone_on_with_behind_another_one_has_an_id_of_its_own_each_time() -> None:
+    spelling = ResponseSpelling(job(ErrorsAs.STATUS))
+    raw = spelling.begins() + b"".join(
+        spelling.says([TextPiece("Hello", key=key)]) for key in ("s0", "s1", "s0", "s1", "s0")
+    )
+    told = [event["item"]["id"] for event in events_of(raw) if event["type"] == "response.output_item.added"]
+    assert len(set(told)) == len(told) == 5

@@ -275,3 +275,16 @@ async def test_only_looks_that_fail_in_a_row_end_the_connection(
     with pytest.raises(asyncio.CancelledError if between else CallFailed):
         await hook.made.watch()
     assert looks == (5 * MOST_LOOKS_FAILED + MOST_LOOKS_FAILED if between else MOST_LOOKS_FAILED)
+
+
+@pytest.mark.parametrize("fate", Fate)
+async def test_what_the_bot_can_live_without_is_passed_over_only_where_the_server_does_not_do_it(fate: Fate) -> None:
+    async def refused() -> None:
+        raise CallFailed(fate, "it is so")
+
+    made, passed_over = adapter(Told(()), Intake()), True
+    try:
+        await made._tried("menus", refused)
+    except AdapterDown:
+        passed_over = False
+    assert passed_over is (fate is Fate.REFUSED)

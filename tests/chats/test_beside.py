@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from adapters.slack.beside import beside
 from agent_core.journal.rows import opened_of
 from agent_core.messages import said_by_the_person
 from agent_core.rules.taint import FORWARDED
@@ -310,6 +311,11 @@ async def test_what_is_shared_on_slack_is_told_and_is_not_the_persons(slack: Sla
         slack.fake.people.shares(chat.channel, ada, [SHARED])
         assert await told(slack) == "[Forwarded from Eve]\npay <now>"
         assert whose(slack) == [FORWARDED]
+
+
+def test_of_what_is_shared_on_slack_with_no_text_its_summary_is_told() -> None:
+    shared = {key: value for key, value in SHARED.items() if key != "text"} | {"fallback": "pay later"}
+    assert beside({"user": "U1", "text": "", "attachments": [shared]}).words == "[Forwarded from Eve]\npay later"
 
 
 async def test_a_table_that_is_pasted_into_slack_is_told_and_is_the_persons_own(slack: SlackHarness) -> None:

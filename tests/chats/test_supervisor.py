@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,7 +19,9 @@ from agent_core.retry import ADAPTER
 from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import StorageUnavailable
 from gateway.chats import supervisor
+from gateway.chats.platforms import started
 from gateway.chats.supervisor import FATAL_PAUSE_SECONDS, SOUND_SECONDS, AdapterState, Deaf, Supervisor
+from gateway.sharing.portion import Portion
 from tests.store.support import FakeClock
 
 
@@ -320,3 +323,39 @@ async def test_that_we_are_strangers_is_told_while_the_connection_stands_and_els
     up = state is AdapterState.UP
     told = (AdapterState.NEEDS_A_PERSON.value, "The token is not accepted.") if up else (state.value, "own words")
     assert (one.sight().state, one.sight().words) == told
+
+
+def test_what_an_adapter_says_of_its_connection_is_noted_with_why_it_is_gone() -> None:
+    said, noted = [""], list[AdapterStateRow]()
+
+    def sight(*_: object) -> AdapterSight:
+        return AdapterSight("toy/1", said[-1], f"It is {said[-1]}.")
+
+    adapter: Any = SimpleNamespace(name="toy/1", sight=sight)
+    one = Supervisor(adapter, FakeClock(), lambda: None, lambda: 0.0, noted.append)
+    one.state = AdapterState.UP
+    for state in ("down", "down", "up"):
+        said.append(state)
+        one._look()
+    assert [(row.state, row.words) for row in noted] == [("down", "It is down."), ("up", "")]
+
+
+async def test_who_stops_listening_goes_on_when_all_adapters_have_ended() -> None:
+    began, ended = asyncio.Event(), list[str]()
+
+    async def run() -> None:
+        began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append("adapter")
+
+    one = SimpleNamespace(slices=(), run=run, run_watched=run, stand=run, adapter=SimpleNamespace(name="toy/1"))
+    running: Any = SimpleNamespace(
+        states=SimpleNamespace(kept=nullcontext), tries=SimpleNamespace(running=nullcontext), supervisors=(one,),
+        scheduler=SimpleNamespace(run=asyncio.Event().wait),
+    )  # fmt: skip
+    async with started(running, Portion()):
+        await asyncio.wait_for(began.wait(), 10)
+    assert ended == ["adapter"]

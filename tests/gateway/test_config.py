@@ -446,6 +446,8 @@ def test_a_file_that_is_no_utf8_or_no_file_is_told(tmp_path: Path) -> None:
     file = tmp_path / "outspoken.toml"
     file.write_bytes(b"[model]\nname = '\xff'\n")
     assert problems(file) == [f"{file}:2: is not UTF-8 text. Save the file as UTF-8."]
+    file.write_bytes(b"\n\nname = '\xff'\n")
+    assert problems(file) == [f"{file}:3: is not UTF-8 text. Save the file as UTF-8."]
     assert problems(tmp_path) == [f"{tmp_path}: cannot be read: is a directory."]
 
 
@@ -464,6 +466,8 @@ def test_what_cannot_be_looked_for_is_no_missing_file(tmp_path: Path) -> None:
     found = [f"{closed / name}: cannot be read: file name too long." for name in ("outspoken.toml", ".env")]
     assert problems(closed / "outspoken.toml") == found
     assert passed_over(resolve({}, tmp_path), closed) == []
+    (folder := tmp_path / "here" / "outspoken.toml").mkdir(parents=True)
+    assert passed_over(resolve({}, tmp_path), folder.parent) == [], "a directory of that name is no configuration"
 
 
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
@@ -535,6 +539,12 @@ def test_true_and_false_are_no_numbers(write: Write, word: str) -> None:
     said = str(caught.value)
     assert not [doc.name for doc in numbers if f"{doc.name} must be a" not in said]
     assert "pictures" not in str(load(write(f"[model]\npictures = {word}\n"), {}).warnings)
+
+
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_true_and_false_are_no_words(write: Write, word: str) -> None:
+    with pytest.raises(ConfigError, match=r"\[operators\] chat must be"):
+        load(write(f"[operators]\nchat = {word}\n"), {})
 
 
 def test_all_problems_are_told_at_once(write: Write) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -15,7 +16,7 @@ import orjson
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, SessionKey
@@ -38,6 +39,7 @@ from agent_core.store.overview import LONG_MS, ExitCount, PotLevel, TurnSummary,
 from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.console import snapshot
 from gateway.console.access import Access
+from gateway.console.looking import PARTS, Board
 from gateway.console.naming import conversation_name, place_name
 from gateway.console.snapshot import within
 from gateway.console.words import Elsewhere, WaitsFor, mark_of, why_waiting, will_do
@@ -150,6 +152,7 @@ def test_what_may_be_done_has_an_end(one: Part, hand: Hand, ability: Ability):
 
 
 @given(parts, st.sampled_from(Hand))
+@example(part(DeliveryState.SENDING, final=True), Hand.DROP)
 def test_what_is_settled_or_on_its_way_is_left_alone(one: Part, hand: Hand):
     settled = one.row.state in (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.SENDING)
     if settled or not one.row.final:
@@ -163,7 +166,25 @@ def test_why_it_waits_is_told_without_a_word_of_anybody(one: Part, there: bool, 
     words = why_waiting(one, around)
     assert words.endswith(".")
     assert SECRET not in words
-    assert SECRET not in orjson.dumps(snapshot.part_json("s_1", one, around)).decode()
+    told = snapshot.part_json("s_1", one, around)
+    assert SECRET not in orjson.dumps(told).decode()
+    assert told["at"] == one.row.at
+
+
+async def test_that_more_wait_than_are_listed_is_told() -> None:
+    async def open_parts(limit: int) -> list[object]:
+        return [part()] * min(limit, PARTS + 5)
+
+    async def read(_: str, rows: Awaitable[list[object]]) -> list[object]:
+        return await rows
+
+    deliveries = SimpleNamespace(open=open_parts, failed=open_parts)
+    board: Any = SimpleNamespace(
+        sources=SimpleNamespace(store=SimpleNamespace(deliveries=deliveries)), _read=read, _rows=SimpleNamespace()
+    )
+    await Board._ask_parts(board)
+    told = snapshot.outbox_json([{} for _ in board._rows.parts], [{} for _ in board._rows.failed], PARTS)
+    assert (told["more_waiting"], told["more_failed"]) == (1, 1)
 
 
 @given(parts, st.sampled_from(Hand), st.sampled_from(Ability), st.integers(0, 9000))

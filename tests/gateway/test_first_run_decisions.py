@@ -9,9 +9,11 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import aiohttp
 import pytest
@@ -23,8 +25,10 @@ from adapters.checks.findings import Finding, Seen, Severity, ok, problem, warni
 from adapters.checks.probe import NoReply, ProbeTrouble, ServerReply, no_reply, odd, skew_of, unreachable
 from adapters.discord import check as discord_check
 from adapters.discord.library import discord
+from adapters.discord.platform import Discord
 from adapters.slack import check as slack_check
 from adapters.slack import manifest
+from adapters.slack.platform import Slack
 from adapters.telegram import check as telegram_check
 from adapters.telegram.platform import Telegram
 from adapters.telegram.webhook import RECENT_SECONDS
@@ -34,8 +38,9 @@ from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.turn.events import CallBroke
 from gateway.config.keys import describe
 from gateway.config.reading import ConfigError, load, survey
-from gateway.config.sections import schema
+from gateway.config.sections import Config, schema
 from gateway.config.sources import ConfigProblem, read_dotenv
+from gateway.operate.doctor import looks as doctor_looks
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
 from gateway.operate.doctor.looks import (
@@ -51,6 +56,7 @@ from gateway.operate.doctor.looks import (
 )
 from gateway.operate.doctor.machine import listener_of, listening_inodes
 from gateway.operate.setup import wizard
+from tests.agent_core.turns import gives
 from tests.gateway.first_run import ROOT
 from tests.ports import free_port
 
@@ -505,3 +511,66 @@ def test_the_page_of_a_firewall_says_nothing_about_the_token(status: int) -> Non
     ):
         assert "token" not in found[0].check
         assert "firewall" in found[0].what
+
+
+def test_a_gateway_with_no_chat_is_told_that_it_has_none_where_none_is_wrongly_configured() -> None:
+    def named(unsound: frozenset[str]) -> list[str]:
+        return [one.name for one in doctor_looks._platforms(Config(), {}, unsound, runs=False)]
+
+    assert named(frozenset()) == ["platforms"]
+    assert named(frozenset({"telegram"})) == []
+
+
+@pytest.mark.parametrize(
+    ("token", "wrong"), [(None, False), ("N3.x.y", False), ("123456:secret", True), ("N3.x", True)]
+)
+def test_a_token_that_is_no_discord_bots_is_known_by_its_look(token: str | None, wrong: bool) -> None:
+    amiss = Discord(token=SecretStr(token) if token else None).amiss
+    assert (amiss is not None) is wrong
+
+
+def test_who_gives_no_token_sets_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discord_check, "asked_token", gives(None))
+    assert discord_check.ask(cast("Any", SimpleNamespace(asks=False)), Discord()) is None
+
+
+def test_where_slack_shows_the_second_token_is_said_before_it_is_asked_for() -> None:
+    said = list[str]()
+
+    def secret(_: str, key: str, *__: object, needed: bool) -> str:
+        said.append(f"asks for {key}")
+        return "xoxb-1" if key == "bot_token" else ""
+
+    def tried(tries: Callable[[], object]) -> object:
+        return tries()
+
+    asker = SimpleNamespace(asks=True, say=said.append, secret=secret, value=gives(""), tried=tried)
+    assert slack_check.ask(cast("Any", asker), Slack()) is None
+    assert said[-3] == "asks for bot_token"
+    assert "the scope connections:write" in said[-2]
+    assert said[-1] == "asks for app_token"
+
+
+async def test_a_server_with_the_older_address_of_the_application_alone_is_asked_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[str]()
+
+    async def ask(_: str, url: str, __: object) -> ServerReply:
+        asked.append(url)
+        return reply(404 if len(asked) == 1 else 401)
+
+    def probe(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(ask=ask, skew_seconds=None)
+
+    monkeypatch.setattr(discord_check, "Probe", probe)
+    await discord_check.check(Discord(token=SecretStr("N3.x.y"), api_base="http://127.0.0.1:9/api/v10"))
+    assert [one.removeprefix("http://127.0.0.1:9/api/v10") for one in asked] == [
+        "/applications/@me", "/oauth2/applications/@me",
+    ]  # fmt: skip
+
+
+async def test_a_tool_that_the_configuration_names_and_nobody_brings_is_told(tmp_path: Path) -> None:
+    (tmp_path / "outspoken.toml").write_text('[tools]\napproval = ["great"]\n')
+    seen = await doctor_looks.own_tools(survey(tmp_path / "outspoken.toml", {}).config)
+    assert ["great" in one.what for one in seen.findings if one.level is not Severity.NOTE] == [True]

@@ -561,6 +561,7 @@ async def test_what_others_have_left_in_a_conversation_that_is_ours_by_now_is_ta
     rounds.stored.parts = [mine, replace(part(2), owner=ME, earlier=True)]
     await rounds.round()
     assert rounds.parts.taken == ["o2"], "the other one may only just be coming from here"
+    assert rounds.keeper.taken == {LeftKind.PART: 1}
     assert rounds.stored.charged[0].parts[("telegram/1/1/", "o2", "text0", 2)] == 0, "who had it may be well"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,7 +16,7 @@ from adapters.contract.chat import Attachment, AttachmentKind
 from agent_core.documents.kinds import FileKind
 from agent_core.journal.rows import encode
 from agent_core.limits.reckoning import Reckoning
-from agent_core.limits.retention import Keep
+from agent_core.limits.retention import DAY_MS, Keep
 from agent_core.messages import GATEWAY_PREFIX, InputMessage
 from agent_core.ports import SystemIds
 from agent_core.store.keeping.forgetting import ForgettingJob
@@ -315,3 +315,27 @@ def test_whoever_has_somebody_forgotten_is_told_what_is_left_of_them_and_where(
     assert ("Conversations with others: 2." in words) is bool(shared)
     assert [one in words for one in ("old.db", "older.db")] == [bool(copies)] * 2
     assert "Backups and logs that you keep elsewhere still hold" in words
+
+
+async def test_that_a_clock_has_leapt_is_stored_at_once_and_that_time_passes_now_and_then(tmp_path: Path) -> None:
+    stored = list[int]()
+
+    async def put(*_: object, at_ms: int) -> None:
+        stored.append(at_ms)
+
+    class Running(FakeClock):
+        leapt = 0
+
+        def now_ms(self) -> int:
+            return self.now + self.leapt
+
+    clock = Running()
+    made = Upkeep(
+        cast("Any", SimpleNamespace(memory=SimpleNamespace(put=put))), clock, Keep(), FilePlaces(tmp_path), 50
+    )
+    made._reckoning = Reckoning(clock.now_ms())
+    made._began = made._seen = made._stored = clock.monotonic()
+    for leap in (0, 0, 4_000 * DAY_MS, 0):
+        clock.now, clock.leapt = clock.now + 60_000, clock.leapt + leap
+        await made._reckoned()
+    assert stored == [FakeClock().now + 180_000 + 4_000 * DAY_MS]

@@ -29,9 +29,9 @@ from gateway.config.sections import Config
 from gateway.limits.agents import Agent, AgentMemory
 from gateway.limits.alerts import AlertKind, AlertMemory, AlertRules, Condition, Message, due, looked, open_now, told
 from gateway.limits.budgets import BudgetBook, payer_of
-from gateway.limits.diskuse import Owners
+from gateway.limits.diskuse import Counted, DiskUse, Owners
 from gateway.limits.patience import ConnectionStage, ConnectionStanding, CutOff, DoorLimits, overdue
-from gateway.limits.quotas import Quotas
+from gateway.limits.quotas import BLOCK_OF_FOLDER, Quotas
 from gateway.limits.rates import MINUTE_MS, KeyMeters
 from gateway.limits.standing import Standings, TurnStanding
 from gateway.limits.whose import ROOMS, Offers, Rooms, memories_of, tools_from, withheld_from, workspace_of
@@ -429,3 +429,28 @@ def test_each_silence_has_its_own_time(
     limits = DoorLimits(header_seconds=1, body_seconds=2, stalled_seconds=3, idle_seconds=4)
     standing = ConnectionStanding(stage, 100 - since, 100 - moved, int(bool(unread)), 100 - unread)
     assert overdue(standing, 100, limits) is why
+
+
+def test_what_lies_in_several_folders_of_somebody_is_counted_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool, workspaces = tmp_path / "outbox", tmp_path / "workspaces"
+    quotas = Quotas(QuotaLimits({}), tmp_path, workspaces, spool, cast("Any", None), FakeClock())
+
+    def holder(folder: Path) -> str:
+        return {"a": "ada", "b": "bob"}.get(folder.name[0], "")
+
+    monkeypatch.setattr(quotas._owners, "holder", holder)
+    sizes = {
+        spool / "a1": 10,
+        spool / "a2": 20,
+        workspaces / "a1": 5,
+        workspaces / "a2": 6,
+        spool / "b": 7,
+        spool / "x": 9,
+    }
+    counted = Counted(0, {folder: DiskUse(size, 1) for folder, size in sizes.items()})
+    assert quotas._by_holder(counted, {"bob": 3}) == {
+        "ada": {QuotaKind.SPOOL: 30 + 2 * BLOCK_OF_FOLDER, QuotaKind.WORKSPACE: 11, QuotaKind.FILES: 2},
+        "bob": {QuotaKind.SPOOL: 7 + BLOCK_OF_FOLDER, QuotaKind.MEMORY: 3},
+    }

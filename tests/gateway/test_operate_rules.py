@@ -14,21 +14,22 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
-from adapters.checks.findings import Severity
+from adapters.checks.findings import Finding, Severity, problem
 from agent_core.failures.exits import ExitCode
 from agent_core.ports import SystemIds
 from agent_core.signals import TurnClosed
+from agent_core.store.database.look import DatabaseSeen
 from agent_core.store.database.ownership import FileLock
 from agent_core.store.store import StorageUnavailable
 from gateway.config.keyfiles import key_in, made_key, sealing_key
 from gateway.config.operatorkey import with_operator_key
-from gateway.config.paths import find_paths, prepare
+from gateway.config.paths import find_paths, prepare, written
 from gateway.config.reading import load, redacted, redactor_of
 from gateway.conversations import titles
-from gateway.daemon import _titles, state_folders
+from gateway.daemon import _prepared, _titles, state_folders
 from gateway.limits.rates import KeyMeters
 from gateway.observe.lifesign import RunningGateway
-from gateway.operate import auditing, context, trying
+from gateway.operate import auditing, context, database, trying
 from gateway.operate.auditing import telling
 from gateway.operate.bundle import shown_config
 from gateway.operate.context import Here
@@ -369,3 +370,30 @@ async def test_only_conversations_of_the_page_are_named_and_by_what_was_answered
     naming.cancel()
     named = surface == "web" and exit_ is ExitCode.ANSWERED
     assert looked == [*([closed] if named else []), last]
+
+
+def test_before_a_gateway_begins_its_places_are_there(tmp_path: Path) -> None:
+    config = load(None, {"OUTSPOKEN_SERVER__OPERATOR_KEY": "o" * 20}).config
+    paths = find_paths({"OUTSPOKEN_HOME": str(tmp_path / "home")})
+    assert _prepared(config, paths) is config
+    assert all(place.is_dir() for place, _ in written(paths))
+
+
+async def test_a_database_that_cannot_be_looked_through_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def look(_: object) -> DatabaseSeen:
+        return cast("Any", SimpleNamespace(revision="1", newest="1", file=None))
+
+    async def check(_: object) -> None: ...
+
+    def judged(*_: object, **__: object) -> list[Finding]:
+        return [problem("database", "It is damaged.", "Restore it.")]
+
+    def no_reads(_: object) -> Any:
+        raise StorageUnavailable("the disk does not answer")
+
+    for name, what in {"look": look, "check": check, "judged_soundness": judged, "open_reads": no_reads}.items():
+        monkeypatch.setattr(database, name, what)
+    found = await database.pages(load(None, {}).config, find_paths({"OUTSPOKEN_HOME": "/nowhere"}))
+    assert [one.what for one in found.findings] == [
+        "It is damaged.", "The database could not be looked through: the disk does not answer",
+    ]  # fmt: skip

@@ -268,6 +268,19 @@ async def test_a_turn_that_was_taken_up_and_has_no_place_is_left_to_the_next_pro
         second.running = None
 
 
+async def test_a_turn_is_stopped_with_its_queue_also_where_that_has_only_just_begun() -> None:
+    async with running() as world:
+        queue = world.queue("a")
+        waits = asyncio.Event()
+        driving: Any = asyncio.create_task(waits.wait())
+        queue.running = Running(cast("Any", None), (message("a"),), driving=driving)
+        queue.task = cast("Any", asyncio.create_task(waits.wait()))
+        world.runner.cancel()
+        assert driving.cancelling()
+        await asyncio.wait({driving, cast("Any", queue.task)})
+        queue.running = queue.task = None
+
+
 async def test_a_queue_whose_last_message_was_taken_out_is_in_no_line_and_forgotten() -> None:
     async with running(holds=True) as world:
         first, second = world.queue("a"), world.queue("b")

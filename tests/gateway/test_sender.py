@@ -29,12 +29,12 @@ from adapters.contract.chat import (
     Piece,
     Traits,
 )
-from adapters.contract.pacing import Rate
+from adapters.contract.pacing import Rate, Urgency
 from adapters.delivery import aftermath
-from adapters.delivery.parts import Picture, WantedPart
+from adapters.delivery.parts import DraftPart, Picture, WantedPart
 from adapters.delivery.reconcile import Part, new_part
 from adapters.text.styled import Styled
-from agent_core.ports import SystemClock
+from agent_core.ports import SystemClock, steady_ms
 from agent_core.retry import Retry
 from agent_core.signals import PartSent
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState
@@ -45,6 +45,7 @@ from gateway.delivery import sender
 from gateway.delivery import surface as surfaces
 from gateway.delivery.accounts import Accounts, Gates, PlatformAccount
 from gateway.delivery.calls import ASTRAY, LABEL, as_sent, called
+from gateway.delivery.cosmetics import Cosmetics
 from gateway.delivery.forming import Forming
 from gateway.delivery.ledger import Ledger, Records
 from gateway.delivery.outbox import Outbox, Restorer
@@ -55,6 +56,7 @@ from gateway.delivery.troubles import SurfaceTroubles
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.storage.damage import DamageMet
 from tests.agent_core.turns import gives
+from tests.store.support import FakeClock
 
 CHAT = ChatAddress("telegram", "1", "2")
 ME = Owner("s", 7)
@@ -769,6 +771,37 @@ async def test_how_a_turn_ends_is_shown_when_that_is_stored_and_what_it_does_bef
         one.surface.drop(cast("TurnOutlet", outlet))
 
 
+@pytest.mark.parametrize("task", [None, (1, "a task")])
+async def test_text_on_its_way_is_a_draft_where_the_chats_own_turn_says_it_and_no_task(
+    task: tuple[int, str] | None,
+) -> None:
+    drafts, looks = list[str](), list[bool]()
+
+    class WithDrafts(Port):
+        async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:
+            drafts.append(body.text)
+
+    async def shown(picture: Callable[[Any], Picture]) -> Picture:
+        return picture(None)
+
+    def picture(_view: View, _parts: Any, *, growing: bool) -> Picture:
+        looks.append(growing)
+        return Picture((), DraftPart("b", 1, Styled("so far" if growing else "not put into form")))
+
+    seen = SimpleNamespace(current_view=gives(View((), open=True)))
+    outlet = SimpleNamespace(
+        turn="t1", owner=ME, driver=SimpleNamespace(seen=seen, opened_at=0), texts=SimpleNamespace(shown=shown), seen=False,
+        task=task, person="", reply_to="", picture=picture,
+    )  # fmt: skip
+    async with chat(port=WithDrafts(Ability.NONE)) as one:
+        one.surface.add(cast("TurnOutlet", outlet))
+        if task is None:
+            await one.until(lambda: drafts)
+        await one.until(lambda: looks.count(True) > 2)
+        one.surface.drop(cast("TurnOutlet", outlet))
+    assert {*drafts} == ({"so far"} if task is None else set())
+
+
 @pytest.mark.parametrize("left", [False, True])
 async def test_text_on_its_way_of_a_turn_that_goes_on_elsewhere_is_a_message_and_no_draft_that_fades(
     left: bool,
@@ -839,3 +872,45 @@ async def test_what_a_proxy_answers_each_time_is_made_twice_at_most_where_nobody
         assert [what for what, _, _ in one.port.calls][:3] == ["create", "itself", "create"]
         await asyncio.sleep(0.1)
         assert len([said for _, said, _ in one.port.calls if "hello" in said]) == 2
+
+
+@pytest.mark.parametrize("state", DeliveryState)
+def test_a_part_is_unsettled_as_long_as_something_of_it_is_to_be_done_and_is_as_its_chat_knows_it(
+    state: DeliveryState,
+) -> None:
+    stored = new_part(WantedPart("b", 0, Content(ContentKind.TEXT, Styled("x")), final=True), CHAT.text(), "t1", 1)
+    known = replace(stored, row=replace(stored.row, state=state))
+    surfaces: Any = SimpleNamespace(known=gives(SimpleNamespace(ledger=SimpleNamespace(parts={known.name: known}))))
+    none = cast("Any", None)
+    restorer = Restorer(none, surfaces, none, none)
+    assert restorer.unsettled(known.row.surface, known.name) is known.open
+    assert not restorer.unsettled(known.row.surface, ("t1", "b", 1))
+    outbox: Any = SimpleNamespace(surfaces=surfaces)
+    assert Outbox.part_of(outbox, Delivery("s", stored.row)) is known
+    surfaces.known = gives(None)
+    assert not restorer.unsettled(known.row.surface, known.name)
+    assert Outbox.part_of(outbox, Delivery("s", stored.row)).row == stored.row
+
+
+async def test_a_draft_is_one_call_and_waits_for_those_of_more_weight() -> None:
+    clock, said = FakeClock(), list[str]()
+    refused = [CallFailed(Fate.REFUSED, "no"), None]
+
+    async def attempt(what: str) -> CallFailed | None:
+        said.append(what)
+        return refused.pop()
+
+    calls: Any = SimpleNamespace(
+        traits=Traits(drafts=True, preview_seconds=1.0, typing_seconds=4.0), attempt=attempt, address=CHAT,
+        port=SimpleNamespace(draft=gives("draft"), typing=gives("typing")),
+    )  # fmt: skip
+    cosmetics = Cosmetics(calls, cast("Any", SimpleNamespace(shown=gives(None))), clock)
+    free = dict.fromkeys(Urgency, 0)
+    assert cosmetics.preview_due(steady_ms(clock), free)
+    assert not cosmetics.preview_due(steady_ms(clock), {**free, Urgency.COSMETIC: 1})
+    for words in ("Hello", "Hello you"):
+        clock.now += 60_000
+        cosmetics.draft = DraftPart("b", 1, Styled(words))
+        assert await cosmetics.show(steady_ms(clock), (), typing=True)
+    assert said == ["draft", "draft"], "and no second call in the place of one"
+    assert not calls.traits.drafts

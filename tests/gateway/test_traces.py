@@ -212,10 +212,21 @@ async def test_a_collector_that_is_away_costs_its_spans_only_and_does_not_hold_u
     assert time.monotonic() - began < 120
 
 
-async def test_without_an_endpoint_nothing_is_loaded() -> None:
-    told = Signals()
-    async with traced("", told):
-        told.tell(closed("t_1"))
+async def test_without_an_endpoint_nothing_is_loaded_and_with_one_it_is_sent_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = list[str]()
+
+    def provider(endpoint: str) -> TracerProvider:
+        loaded.append(endpoint)
+        return TracerProvider()
+
+    monkeypatch.setattr(traces, "_provider", provider)
+    for endpoint in ("", "http://127.0.0.1:9/v1/traces"):
+        told = Signals()
+        async with traced(endpoint, told):
+            told.tell(closed("t_1"))
+    assert loaded == ["http://127.0.0.1:9/v1/traces"]
 
 
 class Kept(SpanExporter):

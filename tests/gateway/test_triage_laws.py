@@ -98,6 +98,13 @@ def test_the_report_fits_a_terminal(found: list[SeenFailure]) -> None:
     assert "\u202e" not in said
 
 
+def test_the_report_says_of_each_group_what_was_said_last() -> None:
+    found = [SeenFailure(ISSUES[1], NOW + at, words=words) for at, words in ((1, "It burns."), (0, "It smells."))]
+    said = text(Report(grouped(found), "y", NOW, 5, ()), 3)
+    assert "    said: It burns.\n" in said
+    assert "It smells." not in said
+
+
 # ---------------------------------------------------------------------- lines
 
 

@@ -34,6 +34,7 @@ from gateway.operate.auditing import telling
 from gateway.queues.inbox import encode
 from gateway.version import program_version
 from tests.forked import run
+from tests.laws.look import breaches
 from tests.store.support import IDS, FakeClock, message, opened, started, turn_of
 
 SAID = encode(
@@ -207,6 +208,18 @@ async def test_a_part_of_which_nobody_can_make_anything_is_named_alone(tmp_path:
         found = await Auditor(reads_evidence, moment, again_seconds=0.0).run(Watermark())
     named = [one.where for one in found.breaches if one.law is Law.UNREADABLE]
     assert [one for one in named if one != str(accepted.inbox_id)] == [f"delivery:{numbers[1]}"], "as explain takes it"
+
+
+async def test_a_large_text_that_is_not_what_its_digest_says_is_found(tmp_path: Path) -> None:
+    async with opened(str(tmp_path / "db")):
+        pass
+    with closing(sqlite3.connect(tmp_path / "db")) as db, db:
+        db.execute(
+            "INSERT INTO pieces (digest, form, stored, how, piece, size, at, refs) VALUES (?, 'bytes', ?, '', 1, 5, 1, 1)",
+            (b"d" * 32, b"hello"),
+        )
+    found = [one for one in await breaches(tmp_path / "db") if "is not what it was" in one.what]
+    assert [(one.law, one.where) for one in found] == [(Law.CHANGED, "piece 1")]
 
 
 async def test_a_text_where_a_number_belongs_is_named_and_hides_no_other(tmp_path: Path) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.contract.base import FromApi, SessionKey
-from adapters.contract.chat import Content, ContentKind
+from adapters.contract.chat import ChatAddress, Content, ContentKind
 from adapters.contract.contents import encode
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import new_part, want_hash
 from adapters.text.styled import Styled
+from agent_core.journal.rows import row_of
 from agent_core.messages import InputMessage
 from agent_core.store.budgets.rows import PotRow, ReservationRow, ReservationState
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
@@ -22,16 +25,17 @@ from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
 from agent_core.store.sessions.rows import NodeRow, SessionRow
 from agent_core.store.tables import row_id
-from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
+from agent_core.store.turns.rows import FORGOTTEN, JournalRow, TurnRow, TurnState
 from gateway.laws.law import KEPT_MS, UNCLAIMED_MS, Law, Viewpoint
 from gateway.laws.others import ZONES_MS, of_ledger, of_message, of_times, of_times_to_come
-from gateway.laws.shown import doubled, of_part, of_shown, waits
-from gateway.laws.turns import of_turn
+from gateway.laws.shown import _behind_the_turn_before, _elsewhere, doubled, of_part, of_shown, waits
+from gateway.laws.turns import folded, of_turn
 from gateway.queues.inbox import encode as encode_message
 from gateway.schedule import schedules
 from gateway.schedule import times as times_of_rules
 from gateway.schedule.schedules import TASK, claimed, decide, paused, resumed, synced
 from gateway.schedule.times import Rule
+from tests.agent_core.turns import opened
 from tests.gateway.test_schedules import FIRST, HOUR_MS, RULES, plan
 
 NOW = 1_800_000_000_000
@@ -291,6 +295,41 @@ def test_a_turn_that_is_closed_ends_with_its_exit_unless_its_conversation_was_se
         assert not ended("TurnEnded", "TurnEnded", session=session)
     assert not ended("TextArrived")
     assert ended("TextArrived", session=aside)
+
+
+def test_a_turn_that_is_forgotten_breaks_one_exactly_when_something_of_it_is_there() -> None:
+    turn = replace(open_turn().turn, state=TurnState.CLOSED, exit="answered", closed_at=NOW - 1_000, removed=FORGOTTEN)
+    for parts in ((), (sent(),)):
+        found = of_turn(open_turn(turn=turn, journal=(), parts=parts), ALIVE)
+        assert any("is forgotten" in one.what for one in found) is bool(parts)
+
+
+def test_a_turn_is_what_its_journal_tells_and_nothing_without_one() -> None:
+    told = KeptRow(row_id(1, 0), 4, row_of(opened(), 0))
+    turn = folded(open_turn(journal=(told,)))
+    assert turn is not None
+    assert turn.opened is not None
+    for more in ({"journal": ()}, {"journal": (told,), "unreadable": True}, {"journal": (told, told)}):
+        assert folded(open_turn(**more)) is None
+
+
+def test_what_another_conversation_has_asked_is_anothers_unless_this_one_was_set_aside() -> None:
+    chat = ChatAddress("telegram", "1", "2")
+    asked: Any = SimpleNamespace(chat=SimpleNamespace(address=chat), session=SessionKey("telegram", "1", "2"))
+    here = sent(key=f"{chat.text()}/t_1/text0/0")
+    for quarantined, parts, broken in ((None, (here,), True), ("why", (here,), False), (None, (), False)):
+        session = replace(SESSION, key="telegram/1/9//", quarantined=quarantined)
+        found = list(_elsewhere(open_turn(session=session, parts=parts), asked))
+        assert [one.law for one in found] == [Law.OTHER_CHAT] * broken
+    assert not list(_elsewhere(open_turn(session=None, parts=(here,)), asked))
+
+
+def test_what_a_turn_ended_with_stands_behind_the_words_of_the_one_before_and_not_behind_its_buttons() -> None:
+    for kind, broken in ((ContentKind.TEXT, True), (ContentKind.APPROVAL, False)):
+        before = sent(5, want=encode(Content(kind, Styled("before"))))
+        seen = open_turn(parts_before=(before,))
+        found = list(_behind_the_turn_before(seen, [sent(3)]))
+        assert [one.law for one in found] == [Law.MISPLACED] * broken
 
 
 # ---------------------------------------------------------------------- of times

@@ -12,7 +12,9 @@ import pytest
 from adapters.mcpserver import doing
 from adapters.mcpserver.catalogue import SERVED, ServedName
 from adapters.mcpserver.doing import MOST_PICTURES, GatewayWay, ToolReply, done
-from adapters.terminal.ask import GatewayLost, GatewayRefused
+from adapters.mcpserver.reading import ReadArguments
+from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused
+from agent_core.failures.exits import ExitCode
 
 ASK = next(one for one in SERVED if one.name is ServedName.ASK)
 ENDS = ("data", orjson.dumps({"outspoken": {"exit": "answered"}}).decode())
@@ -105,3 +107,11 @@ async def test_a_refusal_says_that_nothing_has_begun_unless_the_gateway_had_trou
     reply = await Gateway(monkeypatch, [GatewayRefused("No.", status)]).ask()
     assert reply.failed
     assert reply.structured["exit"] == told
+
+
+@pytest.mark.parametrize("notices", [[], ["It broke off."]])
+def test_that_an_answer_is_not_whole_is_said_where_nothing_else_says_why(notices: list[str]) -> None:
+    ended = Answer(text=["Half"], exit=ExitCode.BROKEN_IN_TEXT.value, notices=notices)
+    reply = doing._answered(ReadArguments({}, {}), "k", doing._Hearing(ended))
+    (said,) = notices or [f"The answer is not whole: the turn ended as {ended.exit}."]
+    assert (reply.text, reply.structured["notice"], reply.failed) == (f"Half\n\n{said}", said, True)
