@@ -133,3 +133,13 @@ async def test_turns_of_a_time_are_those_that_were_open_in_it(where: str) -> Non
         ):  # fmt: skip
             found = [one.turn for one in await store.turns.between(session, since, until)]
             assert found == names, (since, until)
+
+
+async def test_the_messages_next_to_a_number_are_told_with_their_times(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        (first, second, third) = [
+            (await store.inbox.accept(message(f"m{at}", at=at))).inbox_id for at in (100, 200, 300)
+        ]
+        assert await store.inbox.beside(second) == ((first, 100), (third, 300))
+        assert await store.inbox.beside(first) == (None, (second, 200))
+        assert await store.inbox.beside(third) == ((second, 200), None)
