@@ -87,3 +87,11 @@ def test_a_change_in_a_long_file_shows_the_lines_around_it_alone():
     assert change == FileChange(
         "@@ -2497,7 +2497,7 @@\n 2497\n 2498\n 2499\n-2500\n+two\n 2501\n 2502\n 2503", added=1, removed=1
     )
+
+
+def test_of_two_changes_far_from_each_other_the_lines_between_are_not_in_it():
+    before = [f"{n}\n" for n in range(100)]
+    after = ["first\n", *before[1:-1], "last\n"]
+    change = change_of("".join(before).encode(), "".join(after).encode())
+    assert change is not None
+    assert (change.added, change.removed, len(HEAD.findall(change.diff))) == (2, 2, 2)

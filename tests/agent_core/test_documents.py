@@ -32,6 +32,10 @@ def test_what_can_be_read_is_read(name: str) -> None:
     assert len(str(told["text"]).encode()) <= MOST_BYTES
 
 
+def test_a_heading_of_a_document_is_one_in_its_text() -> None:
+    assert str(found(word())["text"]).splitlines()[:2] == ["# Plan", WORDS]
+
+
 @pytest.mark.parametrize("name", UNREAD)
 def test_what_cannot_be_read_has_a_reason(name: str) -> None:
     make, why = UNREAD[name]

@@ -223,6 +223,38 @@ async def test_of_a_refusal_it_is_known_what_of_the_conversation_is_answered_jus
     assert (earlier.count("tool"), earlier.count("user")) == (0, 2), "nor are those that the results belong to"
 
 
+async def test_where_nothing_stands_before_it_what_a_person_asks_is_what_is_answered() -> None:
+    class Refuses(Client):
+        async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
+            return CallBroke(at=1, cause=BreakCause.BAD_REQUEST, status=400)
+
+    ending = await replace(caller_of(Refuses()), system_prompt="").call(turn_of(), call(), lambda _: None)
+    assert isinstance(ending, CallBroke)
+    assert not ending.suspects
+
+
+@pytest.mark.parametrize(("said", "doubted"), [("Here", False), (" \n", True)])
+async def test_results_are_doubted_for_a_failure_before_the_first_word_and_for_none_behind_it(
+    said: str, doubted: bool
+) -> None:
+    class Fails(Client):
+        async def ask(self, request: ModelRequest, sink: Sink) -> ReplyFinished | CallBroke:
+            sink([TextArrived(at=1, text=said)])
+            sink([TextArrived(at=1, text=" ")])
+            return CallBroke(at=1, cause=BreakCause.SERVER_ERROR, status=500)
+
+    function: Json = {"name": "look", "arguments": "{}"}
+    before: list[Message] = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function", "function": function}]},
+    ]
+    turn = Turn()
+    turn.feed(replace(opened(), own_history=tuple(before), input=(InputMessage("seen", "tool", "c"),)))
+    ending = await caller_of(Fails()).call(turn, call(), lambda _: None)
+    assert isinstance(ending, CallBroke)
+    assert bool(ending.suspects) is doubted
+
+
 async def test_the_ids_of_earlier_calls_are_taken() -> None:
     rig = Rig()
     rig.calls_tool("read")

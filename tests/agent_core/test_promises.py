@@ -135,6 +135,11 @@ def test_a_word_that_ends_like_a_verb_is_no_promise(text: str) -> None:
     assert read_ending(text).reading is not Reading.PROMISE
 
 
+def test_words_with_capitals_may_be_a_promise_where_nouns_have_them_and_are_a_name_elsewhere() -> None:
+    assert promised("Danach tue ich das Letzte.") == "Danach tue ich das Letzte."
+    assert promised("The painter is the one whom you mean. Leonardo da Vinci.") is None
+
+
 def test_little_text_after_tools_in_an_unknown_language_is_unclear() -> None:
     text = "Ghabhaim buíochas leat xyzzy qwerty plugh frobnicate wibble wobble zork mudlark"
     assert likely_languages(text, text) == () or read_ending(text, ["read_file"]).reading is not Reading.PROMISE

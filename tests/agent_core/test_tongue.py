@@ -299,7 +299,16 @@ def test_the_first_wish_that_is_known_counts() -> None:
 def test_a_catalogue_that_is_written_and_not_compiled_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tongue, "FOLDER", tmp_path)
     assert tongue.uncompiled() == ()  # a wheel has only what is compiled
-    for name, at in (("de.mo", 2), ("de.po", 1), ("fr.po", 1), ("ja.mo", 1), ("ja.po", 2), ("xx.po", 1)):
+    for name, at in (
+        ("de.mo", 2),
+        ("de.po", 1),
+        ("fr.po", 1),
+        ("ja.mo", 1),
+        ("ja.po", 2),
+        ("xx.po", 1),
+        ("es.mo", 1),
+        ("es.po", 1),
+    ):
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (at, at))
     assert tongue.uncompiled() == ("fr", "ja")

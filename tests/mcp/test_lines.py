@@ -64,6 +64,18 @@ async def test_what_a_program_began_ends_with_it(tmp_path: Path, monkeypatch: py
     await lifeline.aclose()
 
 
+async def test_a_program_whose_input_is_closed_has_a_while_to_come_to_its_end_by_itself(tmp_path: Path) -> None:
+    begun, done = tmp_path / "begun", tmp_path / "done"
+    command = ("sh", "-c", f"touch {begun}; cat; sleep 0.1; touch {done}")
+    lifeline, link = Lifeline(), McpLink()
+    async with over_stdio(ServerTerms("desk", "desk__", command), link, lifeline):
+        async with asyncio.timeout(30):
+            while not begun.exists():
+                await asyncio.sleep(0.005)
+    await lifeline.aclose()
+    assert done.exists()
+
+
 @pytest.mark.parametrize(
     ("lines", "logged"), [(3, 3), (LINES_A_MINUTE, LINES_A_MINUTE), (5 * LINES_A_MINUTE, LINES_A_MINUTE)]
 )

@@ -21,8 +21,9 @@ from agent_core.tools.registry import Runnable, ToolRegistry
 from agent_core.tools.sandbox.ends import EndCause
 from agent_core.tools.sandbox.terms import SandboxKind
 from agent_core.tools.shell import commands as commands_module
+from agent_core.tools.shell import trial
 from agent_core.tools.shell.commands import ShellCommands, command_id
-from agent_core.tools.shell.record import BEGAN, OUTPUT, end_of
+from agent_core.tools.shell.record import BEGAN, LOCK, OUTPUT, end_of
 from agent_core.tools.shell.tools import shell_tools
 from tests.deepfolders import dig
 from tests.shell.sandboxes import SMALL, needs_sandbox, put_down, watcher
@@ -313,3 +314,17 @@ async def test_a_command_runs_though_one_before_it_left_folders_that_no_path_rea
         outcome = await agent.call("run_command", script="rm -rf d && echo gone", wait_seconds=120)
         assert "gone" in outcome.text
         assert list((tmp_path / "ws").iterdir()) == []
+
+
+@pytest.mark.parametrize(("began", "words"), [(False, "it did not begin"), (True, "")])
+async def test_of_a_trial_that_left_no_end_it_is_said_whether_it_began(
+    began: bool, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(_folder: Path, _kind: SandboxKind) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec("true")
+
+    monkeypatch.setattr(trial, "watching", gone)
+    if began:
+        (tmp_path / LOCK).touch()
+    end, said = await trial._ended(tmp_path, SandboxKind.BUBBLEWRAP, 20)
+    assert (end.cause, end.words, said) == (EndCause.SANDBOX, words, "")

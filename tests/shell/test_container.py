@@ -28,7 +28,7 @@ from agent_core.tools.sandbox.container import (
     ulimits,
 )
 from agent_core.tools.sandbox.ends import EndCause
-from agent_core.tools.sandbox.seccomp import filter_profile
+from agent_core.tools.sandbox.seccomp import _NEW_NAMESPACES, filter_profile
 from agent_core.tools.sandbox.terms import ENGINES, MIB, SandboxKind, ShellTerms, read_terms, spelled
 from agent_core.tools.shell.record import OUTPUT, container_of, end_of
 from agent_core.tools.shell.trial import first_that_works
@@ -150,6 +150,9 @@ def test_the_filter_of_engines_is_the_same_one() -> None:
         "clone",
     } <= names
     assert all(rule["action"] == "SCMP_ACT_ERRNO" for rule in profile["syscalls"])
+    masks = [rule["args"][0] for rule in profile["syscalls"] if rule["names"] == ["clone"]]
+    assert sum(mask["value"] for mask in masks) == _NEW_NAMESPACES
+    assert all((mask["index"], mask["value"].bit_count(), mask["valueTwo"]) == (0, 1, mask["value"]) for mask in masks)
 
 
 def test_terms_of_an_older_gateway_are_those_of_bubblewrap() -> None:

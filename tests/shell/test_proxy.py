@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -162,3 +164,10 @@ def test_a_sandbox_with_hosts_has_no_way_but_the_proxy(tmp_path: Path) -> None:
     assert "169.254.169.254:80 may not be called" in output
     assert "localhost may not be called" in output
     assert "http://127.0.0.1:3128" in output
+
+
+def test_a_sandbox_that_is_gone_when_it_should_listen_there_is_said_and_not_waited_for() -> None:
+    """In a process of its own: it has to have one thread, and would wait forever."""
+    tries = "from agent_core.tools.sandbox.within import listening_within\nlistening_within(2**30, 1)"
+    tried = subprocess.run([sys.executable, "-c", tries], check=False, timeout=20, capture_output=True, text=True)
+    assert "NoWayIn: the network of the sandbox could not be entered" in tried.stderr

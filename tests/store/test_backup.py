@@ -106,6 +106,16 @@ def test_what_is_replaced_is_kept_with_its_log(tmp_path: Path) -> None:
     assert word_in(tmp_path / "kept") == "newer"
 
 
+@pytest.mark.parametrize("logs", [(), ("-wal",)])
+def test_a_database_with_only_one_log_or_none_is_replaced_as_well(tmp_path: Path, logs: tuple[str, ...]) -> None:
+    here, copy = database(tmp_path / "db", "newer"), database(tmp_path / "copy", "older")
+    for end in logs:
+        Path(f"{here}{end}").write_text(end)
+    put_back(copy, here, tmp_path / "kept", none, none)
+    assert word_in(here) == "older"
+    assert [end for end in backup.COMPANIONS if Path(f"{tmp_path}/kept{end}").exists()] == [*logs]
+
+
 def test_where_the_last_step_fails_all_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, copy = database(tmp_path / "db", "newer"), database(tmp_path / "copy", "older")
     Path(f"{here}-wal").write_text("log")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -17,8 +18,9 @@ from agent_core.store import tables as t
 from agent_core.store.budgets.sql import _POTS
 from agent_core.store.database import direct
 from agent_core.store.database.keys import among, padded
-from agent_core.store.database.trouble import Blame, blame, in_words
+from agent_core.store.database.trouble import Blame, blame, cannot_open, in_words
 from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.errors import CannotOpenNow
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.inbox.sql import BY_ID, BY_KEY, HIGHEST_ID
 from agent_core.store.turns.rows import OpeningTurn
@@ -188,3 +190,10 @@ def test_what_a_server_complains_of_is_the_storages_the_moments_or_the_one_opera
     sqlstate: str, whose: Blame
 ) -> None:
     assert blame(DBAPIError("SELECT 1", None, Complaint(sqlstate))) is whose
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_database_for_which_there_is_no_room_may_be_opened_later_and_what_helps_is_said(number: int) -> None:
+    told = cannot_open(OSError(number, "full", "/state/db"), "/state/db")
+    assert isinstance(told, CannotOpenNow)
+    assert "Free some space" in str(told)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent_core.remembered import MemorySource
+from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import ForgettingJob, TheirSession
@@ -146,3 +147,16 @@ async def test_what_was_decided_about_a_person_stays_without_their_name_and_what
             scope for scope in ("group", "group2", "api/ada", "api/adam") if await store.memory.entries(scope, "memory")
         ]
         assert kept == ["group2", "api/adam"]
+
+
+async def test_of_what_was_done_by_hand_to_a_forgotten_conversation_only_stays_that_it_was(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, _, _ = await asked(store, "telegram/1/7//", "ada")
+        done = AuditRow("a_1", 50, "with the key", "drop", "telegram/1/7//t_1/answer/0", "Dear Ada", "was", "is")
+        other = replace(done, audit="a_2", object="telegram/1/77//t_1/answer/0")
+        for entry in (done, other):
+            await store.deliveries.act(entry)
+        await store.keeping.remove_some(steps.remove_turns([(await store.turns.latest(session, 1))[0].turn]))
+        await store.keeping.remove_some(steps.remove_session(TheirSession(session, "telegram/1/7//", alone=True), WISH))
+        emptied = replace(done, words="A part of somebody who is forgotten.", before="", after="")
+        assert {one.audit: one for one in await store.overview.audit(10)} == {"a_1": emptied, "a_2": other}

@@ -153,3 +153,13 @@ def test_around_what_cannot_be_read_all_else_is_found_and_each_key_that_was_lost
 
     found, lost = asyncio.run(around(keys, ask))
     assert (found, lost) == ([one for one in keys if one not in odd], [one for one in keys if one in odd])
+
+
+async def test_the_messages_next_to_a_number_are_told_with_their_times(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        (first, second, third) = [
+            (await store.inbox.accept(message(f"m{at}", at=at))).inbox_id for at in (100, 200, 300)
+        ]
+        assert await store.inbox.beside(second) == ((first, 100), (third, 300))
+        assert await store.inbox.beside(first) == (None, (second, 200))
+        assert await store.inbox.beside(third) == ((second, 200), None)

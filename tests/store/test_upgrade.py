@@ -20,7 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 import migrations
 from agent_core.store import tables as t
-from agent_core.store.database import ownership
+from agent_core.store.database import ownership, way
+from agent_core.store.database.lines import postgres_engine
 from agent_core.store.database.look import look
 from agent_core.store.database.place import PostgresPlace, parse_place
 from agent_core.store.database.trouble import in_words
@@ -31,6 +32,7 @@ from agent_core.store.store import CannotOpen, DatabaseTooNew, NotOurDatabase
 from agent_core.store.turns.rows import OpenTurn
 from migrations import REVISIONS
 from tests.databases import connected, for_a_test, new_database
+from tests.ports import free_port
 from tests.store.support import ROOT, message, opened, row, take_over, turn_of
 
 
@@ -439,6 +441,30 @@ async def _refused(where: str) -> CannotOpen:
         async with opened(where):
             pass
     return told.value
+
+
+@pytest.mark.parametrize(
+    ("missing", "error", "said"),
+    [("asyncpg", CannotOpen, "pip install 'outspoken[postgres]'"), ("asyncpg.x", ModuleNotFoundError, "")],
+)
+def test_without_the_driver_of_a_server_it_is_said_how_to_install_it_and_nothing_else_that_is_missing_is_taken_for_it(
+    missing: str, error: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("not there", name=missing)
+
+    monkeypatch.setattr("sqlalchemy.ext.asyncio.create_async_engine", lacks)
+    place = parse_place("postgresql://somebody@nowhere/db")
+    assert isinstance(place, PostgresPlace)
+    with pytest.raises(error) as told:
+        postgres_engine(place, name="test", autocommit=True)
+    assert said in str(told.value)
+
+
+async def test_of_several_servers_of_which_none_is_there_the_first_ones_trouble_is_told() -> None:
+    first, second = free_port(), free_port()
+    with pytest.raises(OSError, match=str(first)):
+        await way.connected(host=["127.0.0.1"] * 2, port=[first, second], user="u", database="d", timeout=9)
 
 
 async def test_a_look_at_a_server_that_hangs_up_says_what_a_start_says() -> None:

@@ -354,6 +354,12 @@ def test_calls_at_the_end_of_a_thought_that_was_not_closed_are_calls() -> None:
     assert [piece.index for piece in pieces if isinstance(piece, TextCall)] == [0, 1]
 
 
+@pytest.mark.parametrize("size", [None, 1, 9])
+def test_behind_an_end_mark_that_a_thought_quotes_it_is_read_on_at_once(size: int | None) -> None:
+    pieces = read('<think>It ends with "</think>" here.</think>Yes.', size)
+    assert (thought(pieces), shown(pieces)) == ('It ends with "</think>" here.', "Yes.")
+
+
 def test_a_thought_that_only_mentions_a_call_makes_none() -> None:
     assert calls(read('<think>I could write <tool_call>{"name": "now"}</tool_call> but I do not.</think>No.')) == []
     assert calls(read('<think>I could write <tool_call>{"name": "now"}</tool_call> but I do not.')) == []
@@ -376,6 +382,7 @@ FAILED = [
     ("<tool_call>{no json}</tool_call>", None, BrokenReason.UNREADABLE, ""),
     ('<tool_call>{"name": "now", "arguments": {"a": "', "now", BrokenReason.CUT_OFF, ""),
     ('[TOOL_CALLS]now[ARGS]not json', "now", BrokenReason.UNREADABLE, ""),
+    ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>what?<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "now", BrokenReason.UNREADABLE, ""),
     ('<|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{"a": 1<|tool_call_end|>', "now", BrokenReason.UNREADABLE, ""),
     ("<function=now>\n<parameter=a>\nhalf", "now", BrokenReason.CUT_OFF, ""),
     ('<minimax:tool_call>\n<invoke name="now">\n<parameter name="a">1</parameter>\nwhat?\n</invoke>', "now", BrokenReason.UNREADABLE, ""),
@@ -392,6 +399,11 @@ def test_what_looks_like_a_call_and_cannot_be_read_is_a_broken_call_and_not_text
     for size in (None, 1):
         pieces = read(text, size)
         assert (broken(pieces), calls(pieces), shown(pieces)) == ([(name, reason)], [], seen)
+
+
+def test_a_call_that_names_no_tool_is_none() -> None:
+    pieces = read('<invoke name="">\n<parameter name="a">1</parameter>\n</invoke>')
+    assert (calls(pieces), broken(pieces)) == ([], [])
 
 
 PROPERTIES = {

@@ -163,6 +163,12 @@ async def test_the_operators_routing_wins_key_by_key_and_the_rest_is_filled_in(
     assert (body["top_p"], body["models"]) == (0.5, extra["models"])
 
 
+@pytest.mark.parametrize("own", ["together", ["together"], 7, False])
+def test_a_routing_of_another_form_is_left_as_it_is(own: Json):
+    added = avoiding(OPENROUTER, "minimax/minimax-m2", {"provider": own})
+    assert added.get("provider", own) == own
+
+
 async def test_a_clients_own_routing_wins_too(monkeypatch: pytest.MonkeyPatch):
     body = await sent(
         monkeypatch, "openrouter.ai", "minimax/minimax-m2", parameters={"provider": {"only": ["together"]}}

@@ -212,6 +212,15 @@ async def test_a_quoted_prompt_takes_no_key_from_anybody(said: str):
         assert ending.cause in (BreakCause.UNAUTHORISED, BreakCause.PAYMENT_REQUIRED)
 
 
+async def test_a_refusal_that_concerns_no_key_is_understood_whatever_else_is_quoted_in_it():
+    said = "Why does it say: maximum context length is 8192 tokens?"
+    async with provider() as upstream:
+        upstream.refuse = lambda _: (400, "maximum context length is 8192 tokens")
+        _, ending = await upstream.call(said)
+        assert isinstance(ending, CallBroke)
+        assert ending.cause is BreakCause.CONTEXT_OVERFLOW
+
+
 WORDS = st.lists(
     st.sampled_from(["model", "tools", "support", "does", "not", "the", "a", "key", "unsupported"]),
     min_size=1,

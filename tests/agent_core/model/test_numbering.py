@@ -107,10 +107,28 @@ def test_calls_that_come_in_a_choice_beside_the_text_are_taken() -> None:
     assert [one.name for one in events if isinstance(one, ToolCallNamed)] == ["write"]
 
 
+@pytest.mark.parametrize(
+    ("said", "foreign"),
+    [({"id": "c1", "usage": None}, False), ({"type": "ping", "at": 1}, False), ({}, False), ({"pages": 1}, True)],
+)
+def test_what_only_counts_or_shows_life_is_no_foreign_answer(said: dict[str, Any], foreign: bool) -> None:
+    reader = ChunkReader(1, (), parse_text_calls=False)
+    reader.feed([json.dumps(said).encode()], 0)
+    assert reader.foreign is foreign
+
+
 def read(*entries: dict[str, Any]) -> list[tuple[str, str]]:
     reader = ChunkReader(1, (), parse_text_calls=True, offered=TOOLS)
     payloads = [json.dumps({"choices": [{"delta": {"tool_calls": [entry]}}]}).encode() for entry in entries]
     return calls([event for payload in payloads for event in reader.feed([payload], 0)] + reader.finish(0))
+
+
+def test_calls_keep_the_numbers_of_their_server_in_whatever_order_they_begin() -> None:
+    reader = ChunkReader(1, (), parse_text_calls=False)
+    made = [{"index": at, "id": f"c{at}", "function": {"name": "write", "arguments": "{}"}} for at in (2, 0, 1)]
+    payload = json.dumps({"choices": [{"delta": {"tool_calls": made}}]}).encode()
+    events = [*reader.feed([payload], 0), *reader.finish(0)]
+    assert sorted(one.index for one in events if isinstance(one, ToolCallNamed)) == [0, 1, 2]
 
 
 def test_what_comes_under_a_number_that_nobody_has_and_names_no_call_goes_on_with_the_latest() -> None:

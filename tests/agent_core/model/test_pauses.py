@@ -25,6 +25,7 @@ FORMS: list[tuple[dict[str, str], Json, float]] = [
     ({}, {"error": {"metadata": {"headers": {"Retry-After": "8"}}}}, 8),
     ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-tokens": "9m", "x-ratelimit-remaining-tokens": "100"}, None, 360),
     ({"x-ratelimit-reset-tokens": "9m", "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-requests": "6m", "x-ratelimit-remaining-requests": "0"}, None, 540),
+    ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-tokens": "9m", "x-ratelimit-remaining-tokens": "1"}, None, 360),
     ({"x-ratelimit-reset": "1700000030000", "x-ratelimit-remaining": "0"}, None, 30),
     ({"x-ratelimit-reset": "1700000040"}, None, 40),
     ({"anthropic-ratelimit-tokens-reset": "2023-11-14T22:14:20Z", "anthropic-ratelimit-tokens-remaining": "0"}, None, 60),

@@ -109,6 +109,13 @@ def test_whatever_is_repeated_endlessly_becomes_a_loop(unit: str, before: str) -
     assert repeats.looping
 
 
+@pytest.mark.parametrize("unit", ["a", "ab", "no, "])
+def test_the_shortest_repetition_is_found(unit: str) -> None:
+    repeats = Repeats()
+    repeats.feed(unit * (3_000 // len(unit)))
+    assert repeats.period == len(unit)
+
+
 @given(st.text(min_size=1, max_size=40), st.integers(1, 90), st.lists(st.integers(1, 400), min_size=1, max_size=20))
 def test_where_a_text_was_cut_does_not_matter(unit: str, times: int, cuts: list[int]) -> None:
     text = "Something else first. " + unit * times * 40

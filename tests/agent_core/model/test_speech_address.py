@@ -57,3 +57,9 @@ async def test_it_is_tried_again_where_that_can_help_and_never_beyond_its_time(
     assert left == sorted(left, reverse=True), "a try has what those before it have left"
     assert len({*left}) == tries
     assert clock.monotonic() - began <= 30
+
+
+def test_of_what_is_not_known_nothing_is_said() -> None:
+    assert SpeechBroke(BreakCause.STALLED).words == "the stream went quiet"
+    assert SpeechBroke(BreakCause.TOO_SLOW, seconds=60).words.endswith("after 60 s")
+    assert "3 bytes" in SpeechBroke(BreakCause.TOO_SLOW, seconds=60, came=3).words

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agent_core.jsonvalue import Json
-from agent_core.model.families.grammar.notation import NotReadable, read_value
+from agent_core.model.families.grammar.notation import NotReadable, read_object, read_value
 from agent_core.model.families.pieces import TextCallBroken
 from tests.agent_core.model.test_families import calls, read, shown, thought
 
@@ -101,3 +101,9 @@ def test_what_is_no_number_is_not_read_as_one(text: str) -> None:
     except NotReadable:
         return
     assert not isinstance(found, int | float), found
+
+
+def test_where_texts_have_a_mark_of_their_own_one_without_it_is_a_text_as_well() -> None:
+    assert read_object("{a:two words,b:<e>x, y<e>,c:3}", "<e>") == {"a": "two words", "b": "x, y", "c": 3}
+    with pytest.raises(NotReadable):
+        read_object("{a: ,b:1}", "<e>")

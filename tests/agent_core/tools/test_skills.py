@@ -46,6 +46,7 @@ def skills(tmp_path: Path) -> Path:
         ("", "does not begin with a head"),
         ("# Notes\n", "does not begin with a head"),
         ("---\nname: x\n", "does not begin with a head"),
+        ("# Notes\n" + SKILL, "does not begin with a head"),
         ("---\n- a\n---\n", "has no fields"),
         ("---\nname: [x\n---\n", "is no YAML"),
         ("---\nname: x\nsince: 2026-99-99\n---\n", "is no YAML"),
