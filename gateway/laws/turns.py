@@ -285,8 +285,11 @@ def _figures(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
 
 
 def _out_of_time(rows: Sequence[KeptRow]) -> int | None:
-    """The first row that is earlier, or later, than both of its neighbours, which are in order. When a clock is set, all that follow are."""
+    """The first row that is earlier, or later, than both of its neighbours, which are in order. When a clock is set, all that follow are; and the first row
+    of another process says what its own clock said."""
     for before, one, behind in zip(rows, rows[1:], rows[2:], strict=False):
+        if one.epoch != before.epoch:
+            continue
         at, ordered = one.row.at, before.row.at <= behind.row.at
         if ordered and (at < before.row.at - MOMENT_MS or at > behind.row.at + MOMENT_MS):
             return one.row.seq

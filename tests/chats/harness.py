@@ -232,10 +232,11 @@ async def running(harness: Scene, left: Leaves = Leaves.LAWFUL, /, **more: str) 
 async def starting(harness: Scene, left: Leaves = Leaves.LAWFUL, /, **more: str) -> AsyncGenerator[Serving]:
     """The same, where the connection may never come."""
     clock: Clock | None = getattr(harness, "clock", None)
-    async with served(harness.folder, environment(harness, **more), clock) as up:
+    env = environment(harness, **more)
+    async with served(harness.folder, env, clock) as up:
         yield up
     if left is Leaves.LAWFUL:
-        await is_lawful(elsewhere.database_of(harness.folder), clock)
+        await is_lawful(env.get("OUTSPOKEN_STORAGE__URL") or elsewhere.database_of(harness.folder), clock)
 
 
 def environment(harness: Scene, **more: str) -> dict[str, str]:

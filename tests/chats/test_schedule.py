@@ -183,7 +183,7 @@ async def test_a_schedule_whose_rows_are_damaged_is_tried_once_told_of_and_holds
 
     monkeypatch.setattr(CommandIntake, "take", taken)
     monkeypatch.setattr(Schedules, "put", written)
-    async with running(telegram) as up:
+    async with running(telegram, Leaves.DAMAGED) as up:
         await answer(telegram, his, "Reminder: coffee")
         await answer(telegram, hers, "what is stored of it cannot be used")
         await asyncio.sleep(RETRY_SECONDS + 1)
