@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
-
-HEAD = "Version: "
+from importlib.metadata import PackageNotFoundError, version
 
 
 @cache
 def program_version() -> str:
-    """The installed version; ``unknown`` when it runs from a folder that was never installed. Read once, and nothing but its line: the whole
-    head has the README in it, which is parsed as a mail."""
+    """The installed version; ``unknown`` when it runs from a folder that was never installed. Read once: a start asks six times, 2 ms each."""
     try:
-        said = distribution("outspoken").read_text("METADATA") or ""
+        return version("outspoken")
     except PackageNotFoundError:
-        said = ""
-    return next((line.removeprefix(HEAD) for line in said.splitlines() if line.startswith(HEAD)), "unknown")
+        return "unknown"

@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 from agent_core.text.tongue import SLASH
 
-_FIRST_WORD = re.compile(r"\s*(\S{1,80})(?!\S)")
+_FIRST_WORD = re.compile(r"\A\s*(\S{1,80})(?!\S)")
 
 
 def as_command(text: str, marks: str = SLASH) -> str:

@@ -10,7 +10,7 @@ import orjson
 from agent_core.failures.errors import ProtocolError, UnreadableJournal
 from agent_core.journal.rows import decode, fold
 from agent_core.machine.turn import Turn
-from agent_core.store.evidence import LONG_MS, MOMENT_MS, KeptRow, TurnEvidence
+from agent_core.store.evidence import LONG_MS, KeptRow, TurnEvidence
 from agent_core.store.tables import row_id
 from agent_core.store.turns.ops import LAST_AT_STEP_MS
 from agent_core.store.turns.rows import FORGOTTEN, TurnRow, TurnState
@@ -284,18 +284,6 @@ def _figures(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
         yield breach(seen, Law.UNENDED, f"Of turn {turn.turn}: {problem}.")
 
 
-def _out_of_time(rows: Sequence[KeptRow]) -> int | None:
-    """The first row that is earlier, or later, than both of its neighbours, which are in order. When a clock is set, all that follow are; and the first row
-    of another process says what its own clock said."""
-    for before, one, behind in zip(rows, rows[1:], rows[2:], strict=False):
-        if one.epoch != before.epoch:
-            continue
-        at, ordered = one.row.at, before.row.at <= behind.row.at
-        if ordered and (at < before.row.at - MOMENT_MS or at > behind.row.at + MOMENT_MS):
-            return one.row.seq
-    return None
-
-
 def _conversation(seen: TurnEvidence, moment: Viewpoint) -> Iterator[Breach]:
     """What a conversation says of its turns there is: from which on they are told, which the next one follows, when the last one was. Asked of its last."""
     turn, session = seen.turn, seen.session
@@ -336,9 +324,6 @@ def _told_of(seen: TurnEvidence, told: Turn, moment: Viewpoint) -> Iterator[Brea
         yield breach(seen, Law.MISPLACED, f"Turn {turn.turn} says that it began at another time than its journal.")
     if ours and turn.deadline != opened.at + opened.settings.turn_seconds * 1000:
         words = f"Turn {turn.turn} says that its time was over at another time than its journal."
-        yield breach(seen, Law.MISPLACED, words)
-    if (odd := _out_of_time(seen.journal)) is not None:
-        words = f"Row {odd} of the journal of turn {turn.turn} says that it happened at another time than the rows around it."
         yield breach(seen, Law.MISPLACED, words)
     if turn.model and (turn.model, turn.key) != (told.route.model, opened.key):
         yield breach(seen, Law.UNREADABLE, f"Turn {turn.turn} names another model or key than its journal.")

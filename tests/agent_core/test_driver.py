@@ -187,7 +187,7 @@ def driver_of() -> TurnDriver:
     world = World(
         none, ToolRegistry([]), CLOCK, SystemIds(CLOCK), gives(None), gives(None), closer,
     )  # fmt: skip
-    caller: Any = SimpleNamespace(silence_seconds=1.0, offered=gives(()))
+    caller: Any = SimpleNamespace(silence=None, silence_seconds=1.0, offered=gives(()))
     return TurnDriver(world, ME, caller, none)
 
 
@@ -256,7 +256,7 @@ class Run:
         world = World(
             cast("Any", self), ToolRegistry([Reader(self)]), CLOCK, SystemIds(CLOCK), self._aside, gives(None), closer,
         )  # fmt: skip
-        caller: Any = SimpleNamespace(silence_seconds=60.0, offered=gives(("send",)), call=self._call)
+        caller: Any = SimpleNamespace(silence=None, silence_seconds=60.0, offered=gives(("send",)), call=self._call)
         self.driver = TurnDriver(world, ME, caller, self._context, cast("Any", self))
         self.driver.opening(opened())
 

@@ -83,11 +83,6 @@ def a_turn_had_a_minute_more(conn: Connection) -> None:
     _turn_with(conn, deadline=_u.deadline + 60_000)
 
 
-def a_row_of_a_journal_happened_an_hour_later(conn: Connection) -> None:
-    (first,) = one(conn, select(_u.first_message).where(_u.turn == long_turn(conn)))
-    conn.execute(update(t.journal).where(_j.id == first * ROWS_A_TURN + 1).values(at=_j.at + 3_600_000))
-
-
 def _conversation_with(conn: Connection, **values: object) -> None:
     (session,) = one(conn, select(_u.session).where(_u.turn == long_turn(conn)))
     conn.execute(update(t.sessions).where(_s.session == session).values(**values))
@@ -277,7 +272,6 @@ FINER: tuple[Sabotage, ...] = (
     Sabotage(Law.MISPLACED, a_turn_ended_a_second_earlier),
     Sabotage(Law.MISPLACED, a_turn_began_a_second_earlier),
     Sabotage(Law.MISPLACED, a_turn_had_a_minute_more),
-    Sabotage(Law.MISPLACED, a_row_of_a_journal_happened_an_hour_later),
     Sabotage(Law.MISPLACED, a_conversation_is_told_from_a_turn_to_come),
     Sabotage(Law.MISPLACED, a_conversation_goes_on_behind_a_turn_to_come),
     Sabotage(Law.MISPLACED, nobody_has_spoken_in_a_conversation_for_a_year),
