@@ -313,11 +313,12 @@ async def test_a_chat_with_another_id_has_it_in_the_store_in_memory_and_where_it
     assert moved == [
         ("stored", "telegram/1/", "5", "-9"),
         ("shown", "telegram", "1", "5", "-9"),
+        ("stored", "telegram/1/", "5", "-9"),
         ("files", "telegram/1/5/3/", "telegram/1/-9/3/"),
-    ]
+    ], "what is stored under the old id meanwhile moves as well"
     over.set_result(None)
     await asyncio.sleep(0)
-    assert moved[3:] == [("files", "telegram/1/5//", "telegram/1/-9//")], "tools of a running turn are at work there"
+    assert moved[4:] == [("files", "telegram/1/5//", "telegram/1/-9//")], "tools of a running turn are at work there"
     assert (mine.key, other.key) == ("telegram/1/-9//", "telegram/1/6//")
     assert queues.known("telegram/1/-9//") is mine
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -40,6 +41,7 @@ class Answering(PulseLock):
             raise OSError("the server is away")
         self.wall.now += self.seconds
         self.asked.set()
+        return SimpleNamespace(scalar_one=lambda: round(self.wall.now * 1000))
 
     async def _end_stopped(self) -> None: ...
 
